@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Chooses the file with this CPU's assembly snippets: one line per port.
+ *
+ * PERCPU_ARCH_NONE (defined by the user or chosen here) builds without sequences: everything runs
+ * on shared slots with real atomics and is exact there. ThreadSanitizer and MemorySanitizer see
+ * nothing of what assembly does and would report what is right, so their builds take that side.
+ */
+#ifndef PERCPU_ARCH_H
+#define PERCPU_ARCH_H
+
+#if !defined(__linux__)
+#error "percpu: restartable sequences and per-CPU areas are built for Linux"
+#endif
+#if !defined(__GNUC__)
+#error "percpu: needs a compiler with GNU C inline assembly (gcc 12 or clang 14 and newer)"
+#endif
+
+#if !defined(PERCPU_ARCH_NONE)
+#if defined(__SANITIZE_THREAD__)
+#define PERCPU_ARCH_NONE 1
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer) || __has_feature(memory_sanitizer)
+#define PERCPU_ARCH_NONE 1
+#endif
+#endif
+#endif
+
+/* Bytes between the copies of an object: see area.h. As text, because assembly spells it too. */
+#define PERCPU__STRIDE_TEXT "65856"
+
+#if defined(PERCPU_ARCH_NONE)
+#include <percpu/arch/none.h>
+#elif defined(__x86_64__)
+#include <percpu/arch/x86_64.h>
+#elif defined(__i386__)
+#include <percpu/arch/i386.h>
+#else
+#include <percpu/arch/none.h>
+#endif
+
+/* What every port must give, even one without sequences (doc/porting.md). */
+#if !defined(ARCH_NAME) || !defined(ARCH_HAVE_SEQ) || !defined(ARCH_HAVE_SEQ_8) ||                 \
+    !defined(ARCH_INLINE_COUNTER) || !defined(ARCH_PLAIN_INC)
+#error "percpu: arch file incomplete: ARCH_NAME, ARCH_HAVE_SEQ*, ARCH_INLINE_COUNTER, ARCH_PLAIN_INC"
+#endif
+
+#if ARCH_HAVE_SEQ
+#if !defined(ARCH_RSEQ_SIG) || !defined(ARCH_SIGNATURE) || !defined(ARCH_PTR64)
+#error "percpu: arch file incomplete: signature and descriptor words"
+#endif
+#if !defined(ARCH_A) || !defined(ARCH_B) || !defined(ARCH_CLOBBER_A) || !defined(ARCH_CLOBBER_B) || \
+    !defined(ARCH_CLOBBER_DATA) || !defined(ARCH_CLOBBER_FLAGS)
+#error "percpu: arch file incomplete: address registers and clobbers"
+#endif
+#if !defined(ARCH_C_RSEQ) || !defined(ARCH_C_BOUND) || !defined(ARCH_C_BASE) ||                    \
+    !defined(ARCH_C_VALUE_4) || !defined(ARCH_C_IN_4) || !defined(ARCH_C_IN_POINTER) ||            \
+    !defined(ARCH_C_OUT_4) || !defined(ARCH_C_BUDGET) || !defined(ARCH_C_HANDLE)
+#error "percpu: arch file incomplete: operand constraints"
+#endif
+#if !defined(ARCH_ARM) || !defined(ARCH_CPU) || !defined(ARCH_CPU_A) || !defined(ARCH_SLOT) ||     \
+    !defined(ARCH_LEAVE_UNLESS_BELOW) || !defined(ARCH_SCALE_A) || !defined(ARCH_SCALE_SLOT) ||    \
+    !defined(ARCH_ADD_BASE) || !defined(ARCH_ADD_BASE_B) || !defined(ARCH_HANDLE_BOUND) ||         \
+    !defined(ARCH_ADD_HANDLE_BASE)
+#error "percpu: arch file incomplete: entering a sequence and finding the slot"
+#endif
+#if !defined(ARCH_RMW) || !defined(ARCH_LOAD) || !defined(ARCH_STORE) || !defined(ARCH_STORE_B) || \
+    !defined(ARCH_ADD) || !defined(ARCH_MOVE) || !defined(ARCH_LEAVE_IF_NE) ||                     \
+    !defined(ARCH_LEAVE_IF_NE_B) || !defined(ARCH_LEAVE_IF_REG_NE) ||                              \
+    !defined(ARCH_LEAVE_IF_POINTER_NE) || !defined(ARCH_LEAVE_IF_NULL) ||                          \
+    !defined(ARCH_LOAD_POINTER) || !defined(ARCH_STORE_POINTER) || !defined(ARCH_LOAD_NEXT) ||     \
+    !defined(ARCH_STORE_NEXT) || !defined(ARCH_COPY) || !defined(ARCH_DELAY)
+#error "percpu: arch file incomplete: bodies of sequences"
+#endif
+#if !defined(ARCH_JUMP) || !defined(ARCH_ANSWER) || !defined(ARCH_RETRY)
+#error "percpu: arch file incomplete: what follows an abort"
+#endif
+#if !defined(ARCH_THREAD_POINTER) || !defined(ARCH_TLS_OFFSET_DATA) ||                             \
+    !defined(ARCH_LOAD_CPU_ID) || !defined(ARCH_CLEAR_CS)
+#error "percpu: arch file incomplete: the thread's rseq area"
+#endif
+#endif
+
+#endif

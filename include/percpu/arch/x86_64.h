@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * x86-64: the assembly snippets that sequences are made of.
+ *
+ * What each name must do is written in doc/porting.md; seq.h composes them. Text is AT&T syntax for
+ * extended asm. A and B are the two address registers of a sequence; they are fixed because an
+ * asm goto without outputs can only clobber temporaries, not allocate them.
+ */
+#ifndef PERCPU_ARCH_X86_64_H
+#define PERCPU_ARCH_X86_64_H
+
+#if defined(__ILP32__)
+#error "percpu: x32 is not supported; build for x86-64 (-m64) or i386 (-m32)"
+#endif
+
+#define ARCH_NAME "x86_64"
+#define ARCH_HAVE_SEQ 1
+#define ARCH_HAVE_SEQ_8 1
+#define ARCH_INLINE_COUNTER 1
+
+/* The trap that precedes every abort entry: ud1 %edi, with the signature as its displacement. */
+#define ARCH_RSEQ_SIG 0x53053053
+#define ARCH_SIGNATURE ".byte 0x0f, 0xb9, 0x3d\n\t.long 0x53053053\n\t"
+
+/* A pointer in a 64-bit field, as descriptors hold them. */
+#define ARCH_PTR64(x) ".quad " x "\n\t"
+
+#define ARCH_A "%%rax"
+#define ARCH_B "%%rcx"
+#define ARCH_CLOBBER_A "rax"
+#define ARCH_CLOBBER_B "rcx",
+#define ARCH_CLOBBER_DATA
+#define ARCH_CLOBBER_RMW_8
+#define ARCH_CLOBBER_FLAGS "cc"
+
+/*
+ * Operand constraints: rseq offset, bound and base; inputs by width (with or without immediates);
+ * outputs by width; the number of attempts left; a handle.
+ */
+#define ARCH_C_RSEQ "r"
+#define ARCH_C_BOUND "rm"
+#define ARCH_C_BASE "r"
+#define ARCH_C_VALUE_1 "iq"
+#define ARCH_C_VALUE_2 "ir"
+#define ARCH_C_VALUE_4 "ir"
+#define ARCH_C_VALUE_8 "er"
+#define ARCH_C_IN_1 "q"
+#define ARCH_C_IN_2 "r"
+#define ARCH_C_IN_4 "r"
+#define ARCH_C_IN_8 "r"
+#define ARCH_C_IN_POINTER "r"
+#define ARCH_C_OUT_1 "=&q"
+#define ARCH_C_OUT_2 "=&r"
+#define ARCH_C_OUT_4 "=&r"
+#define ARCH_C_OUT_8 "=&r"
+#define ARCH_C_BUDGET "+r"
+#define ARCH_C_HANDLE(h) [handle] "r"(h), "m"(*(h))
+
+/* Instruction suffix and operand modifier of each width. */
+#define ARCH_SUFFIX_1 "b"
+#define ARCH_SUFFIX_2 "w"
+#define ARCH_SUFFIX_4 "l"
+#define ARCH_SUFFIX_8 "q"
+#define ARCH_OP_1(name) "%b[" name "]"
+#define ARCH_OP_2(name) "%w[" name "]"
+#define ARCH_OP_4(name) "%k[" name "]"
+#define ARCH_OP_8(name) "%q[" name "]"
+
+/* rseq_cs = the descriptor at local label cs. */
+#define ARCH_ARM(cs)                                                                               \
+	"leaq " cs "(%%rip), " ARCH_A "\n\t"                                                       \
+	"movq " ARCH_A ", %%fs:8(%[rseq])\n\t"
+
+/* The CPU number, once, and the one compare that chooses the side. */
+#define ARCH_CPU(reg) "movl %%fs:4(%[rseq]), " reg "\n\t"
+#define ARCH_LEAVE_UNLESS_BELOW(reg, bound, label)                                                 \
+	"cmpl " bound ", " reg "\n\t"                                                              \
+	"jae " label "\n\t"
+#define ARCH_CPU_A "%%eax"
+#define ARCH_SLOT "%k[slot]"
+
+/* A (or B) = slot * stride + base. */
+#define ARCH_SCALE_A "imulq $" PERCPU__STRIDE_TEXT ", " ARCH_A ", " ARCH_A "\n\t"
+#define ARCH_SCALE_SLOT "imulq $" PERCPU__STRIDE_TEXT ", %q[slot], " ARCH_A "\n\t"
+#define ARCH_ADD_BASE(base) "addq " base ", " ARCH_A "\n\t"
+#define ARCH_HANDLE_BOUND "8(%[handle])"
+#define ARCH_ADD_HANDLE_BASE "addq (%[handle]), " ARCH_A "\n\t"
+#define ARCH_ADD_BASE_B(base)                                                                      \
+	"movq " ARCH_A ", " ARCH_B "\n\t"                                                          \
+	"addq " base ", " ARCH_B "\n\t"
+
+/* Memory at A or B, to and from named operands. */
+#define ARCH_RMW(op, w, val) op ARCH_SUFFIX_##w " " ARCH_OP_##w(val) ", (" ARCH_A ")\n\t"
+#define ARCH_LOAD(w, dst) "mov" ARCH_SUFFIX_##w " (" ARCH_A "), " ARCH_OP_##w(dst) "\n\t"
+#define ARCH_STORE(w, src) "mov" ARCH_SUFFIX_##w " " ARCH_OP_##w(src) ", (" ARCH_A ")\n\t"
+#define ARCH_STORE_B(w, src) "mov" ARCH_SUFFIX_##w " " ARCH_OP_##w(src) ", (" ARCH_B ")\n\t"
+#define ARCH_ADD(w, src, dst) "add" ARCH_SUFFIX_##w " " ARCH_OP_##w(src) ", " ARCH_OP_##w(dst) "\n\t"
+#define ARCH_LEAVE_IF_NE(w, value, label)                                                          \
+	"cmp" ARCH_SUFFIX_##w " " ARCH_OP_##w(value) ", (" ARCH_A ")\n\t"                          \
+	"jne " label "\n\t"
+#define ARCH_LEAVE_IF_NE_B(w, value, label)                                                        \
+	"cmp" ARCH_SUFFIX_##w " " ARCH_OP_##w(value) ", (" ARCH_B ")\n\t"                          \
+	"jne " label "\n\t"
+#define ARCH_LEAVE_IF_REG_NE(w, value, reg, label)                                                 \
+	"cmp" ARCH_SUFFIX_##w " " ARCH_OP_##w(value) ", " ARCH_OP_##w(reg) "\n\t"                  \
+	"jne " label "\n\t"
+#define ARCH_LEAVE_IF_POINTER_NE(value, tmp, label) ARCH_LEAVE_IF_NE(8, value, label)
+#define ARCH_LEAVE_IF_NULL(reg, label)                                                             \
+	"testq %q[" reg "], %q[" reg "]\n\t"                                                       \
+	"jz " label "\n\t"
+
+#define ARCH_LOAD_POINTER(dst) ARCH_LOAD(8, dst)
+#define ARCH_STORE_POINTER(src) ARCH_STORE(8, src)
+
+/* Pointers inside a node: tmp = *(node + offset), *(node + offset) = tmp. */
+#define ARCH_LOAD_NEXT(node, offset, tmp) "movq (%q[" node "],%q[" offset "]), %q[" tmp "]\n\t"
+#define ARCH_STORE_NEXT(node, offset, tmp) "movq %q[" tmp "], (%q[" node "],%q[" offset "])\n\t"
+
+/* Copy: B = destination; s and n are copies of source and length, changed; t holds the data. */
+#define ARCH_MOVE(dst, src) "movq %q[" src "], %q[" dst "]\n\t"
+#define ARCH_COPY(s, n, t)                                                                         \
+	"cmpq $8, %q[" n "]\n\t"                                                                   \
+	"jb 42f\n\t"                                                                               \
+	"41:\n\t"                                                                                  \
+	"movq (%q[" s "]), %q[" t "]\n\t"                                                          \
+	"movq %q[" t "], (" ARCH_B ")\n\t"                                                         \
+	"addq $8, %q[" s "]\n\t"                                                                   \
+	"addq $8, " ARCH_B "\n\t"                                                                  \
+	"subq $8, %q[" n "]\n\t"                                                                   \
+	"cmpq $8, %q[" n "]\n\t"                                                                   \
+	"jae 41b\n\t"                                                                              \
+	"42:\n\t"                                                                                  \
+	"testq %q[" n "], %q[" n "]\n\t"                                                           \
+	"jz 44f\n\t"                                                                               \
+	"43:\n\t"                                                                                  \
+	"movb (%q[" s "]), %b[" t "]\n\t"                                                          \
+	"movb %b[" t "], (" ARCH_B ")\n\t"                                                         \
+	"incq %q[" s "]\n\t"                                                                       \
+	"incq " ARCH_B "\n\t"                                                                      \
+	"decq %q[" n "]\n\t"                                                                       \
+	"jnz 43b\n\t"                                                                              \
+	"44:\n\t"
+
+/* A pause inside a section that changes nothing but its counter (self-test, delay points). */
+#define ARCH_DELAY(n)                                                                              \
+	"45:\n\t"                                                                                  \
+	"decq %q[" n "]\n\t"                                                                       \
+	"jnz 45b\n\t"
+
+/* Outside the range: leaving with an answer, spending one attempt, jumps. */
+#define ARCH_JUMP(label) "jmp " label "\n\t"
+#define ARCH_ANSWER(code) "movl $" code ", %k[left]\n\t"
+#define ARCH_RETRY(again)                                                                          \
+	"decl %k[left]\n\t"                                                                        \
+	"jnz " again "\n\t"
+
+/* Thread pointer: where a variable of offset o from it lives, and that offset as static data. */
+#define ARCH_THREAD_POINTER()                                                                      \
+	__extension__({                                                                            \
+		char *tp_;                                                                         \
+		__asm__("movq %%fs:0, %0" : "=r"(tp_));                                            \
+		tp_;                                                                               \
+	})
+#define ARCH_TLS_OFFSET_DATA(symbol) ".quad " symbol "@tpoff\n\t"
+#define ARCH_LOAD_CPU_ID(result, offset)                                                           \
+	__asm__ volatile("movl %%fs:4(%1), %0" : "=r"(result) : "r"(offset))
+#define ARCH_CLEAR_CS(offset)                                                                      \
+	__asm__ volatile("movq $0, %%fs:8(%0)" : : "r"(offset) : "memory")
+
+/* The baseline of every counter bench: one bare unlocked add of 1 to a 64-bit word. */
+#define ARCH_PLAIN_INC(ptr) __asm__ volatile("incq %0" : "+m"(*(ptr)))
+
+#endif

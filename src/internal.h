@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the library's own files share. Nothing here is installed.
+ */
+#ifndef PERCPU_INTERNAL_H
+#define PERCPU_INTERNAL_H
+
+#include <errno.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <percpu/area.h>
+
+#define COLD __attribute__((cold, noinline))
+#define HIDDEN __attribute__((visibility("hidden")))
+#define UNLIKELY(x) __builtin_expect(!!(x), 0)
+
+#if defined(__LP64__)
+#define PERCPU__RT_SIZE_TEXT "24"
+#else
+#define PERCPU__RT_SIZE_TEXT "20"
+#endif
+
+/* The writable view of percpu__rt, for the constructor alone. */
+extern struct percpu__rt percpu__rt_writable __asm__("percpu__rt");
+
+/* The kernel's rseq area: a copy of the ABI, so that no header's version changes behaviour. */
+struct percpu__rseq {
+	uint32_t cpu_id_start;
+	uint32_t cpu_id;
+	uint64_t rseq_cs;
+	uint32_t flags;
+	uint32_t node_id;
+	uint32_t mm_cid;
+	uint32_t later[9]; /* features of newer kernels: registered, never read */
+} __attribute__((aligned(64)));
+
+#define PERCPU__CPU_UNINITIALIZED ((uint32_t)-1)
+#define PERCPU__CPU_REGISTRATION_FAILED ((uint32_t)-2)
+#define PERCPU__RSEQ_ORIGINAL_SIZE 32u
+#define PERCPU__RSEQ_ORIGINAL_ACTIVE 20u
+
+extern __thread struct percpu__rseq percpu__own_rseq
+	__attribute__((tls_model("initial-exec"), visibility("hidden")));
+
+/* thread.c: the calling thread's shared slot, as an index and as a byte offset. */
+struct percpu__self {
+	size_t shared_offset; /* from slot 0 to its shared slot; 0: none chosen yet */
+	uint32_t shared;      /* its index */
+	uint8_t state;        /* of its registration: enum in thread.c */
+	uint8_t rounds;       /* of thread-specific data destructors seen */
+	uint8_t vfork;        /* length that percpu_vfork_begin() unregistered */
+	uint8_t error;        /* errno of a registration that failed */
+};
+extern __thread struct percpu__self percpu__self
+	__attribute__((tls_model("initial-exec"), visibility("hidden")));
+
+/* Slow part of the next two: starts the library, registers the thread, chooses a shared slot.
+ * False: the library is being started right now, on this thread's stack or elsewhere. */
+HIDDEN bool percpu__thread_slow(void);
+/* This thread's shared slot met another thread: take the next one. */
+HIDDEN void percpu__shared_move(void);
+
+/* True when the thread has a shared slot (percpu__self is filled in). */
+static inline bool percpu__thread_ready(void)
+{
+	return __builtin_expect(percpu__self.shared_offset != 0, 1) || percpu__thread_slow();
+}
+
+/* The shared slot's copy of a word; only when the thread is ready. */
+static inline void *percpu__shared_copy(void *base)
+{
+	return (char *)base + percpu__self.shared_offset;
+}
+
+/*
+ * The library's one lock: short slow paths only (allocation, first use of a static object,
+ * ceilings). All signals are held off while it is held, so a handler never finds its own thread
+ * inside, and handlers may take it (I8). It lives on a page that fork wipes: whatever way a child
+ * comes about, nobody holds it there.
+ */
+HIDDEN bool percpu__trylock(sigset_t *saved);
+HIDDEN void percpu__lock(sigset_t *saved);
+HIDDEN void percpu__unlock(const sigset_t *saved);
+HIDDEN void percpu__lock_start(void);
+
+/* True when percpu_fence() is there. */
+HIDDEN bool percpu__has_fence(void);
+
+/* area.c, under the lock. */
+HIDDEN int percpu__alloc_locked(void **p, size_t size, size_t align);
+HIDDEN int percpu__free_locked(void *p);
+/* Makes the memory zero again in every slot, without populating what nobody wrote. */
+HIDDEN void percpu__zero(void *p, size_t size);
+
+/* Two slots of each chunk behind the shared ones are the library's own notebook: a counter's
+ * baseline and its last known sum. Sums take in the baseline, so set() needs to touch no count. */
+#define PERCPU__BASELINE_SLOT 0
+#define PERCPU__LAST_SLOT 1
+#define PERCPU__NOTE_SLOTS 2
+static inline void *percpu__note(void *base, unsigned which)
+{
+	return percpu__slot(base, percpu__rt_writable.nslots + which);
+}
+
+/* Fills a handle in for other threads' sequences: base, fence, bound. Without a fence the object
+ * stays on shared slots (I9). */
+HIDDEN void percpu__handle_publish(struct percpu__handle *handle, void *base);
+
+/* cpulist.c: text such as "0-3,7\n". Highest number or -EINVAL; how many numbers or -EINVAL. */
+HIDDEN int percpu__cpulist_max(const char *text, size_t length);
+HIDDEN int percpu__cpulist_count(const char *text, size_t length);
+/* Highest possible CPU number + 1 and number of CPUs online, each with its fallbacks. */
+HIDDEN unsigned percpu__cpus_possible(void);
+HIDDEN unsigned percpu__cpus_online(void);
+HIDDEN unsigned percpu__cpus_allowed(void);
+
+/* Bytes of the rseq area in use, from libc's __rseq_size and the kernel's AT_RSEQ_FEATURE_SIZE. */
+HIDDEN unsigned percpu__feature_size(unsigned libc_size, unsigned long kernel_size);
+
+#endif

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The library's one lock: a futex word (0 free, 1 held, 2 held and somebody sleeps) on a page that
+ * fork wipes. However a child comes about, fork(), _Fork() or a raw clone, the word is 0 there.
+ * The atfork handlers take it over fork(), so that what it protects is whole in the child; after
+ * the other kinds a half-done allocation is lost to the child, and nothing else (area.c, A2).
+ */
+#include "internal.h"
+
+#include <linux/futex.h>
+#include <pthread.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+static uint32_t word_without_page;
+static uint32_t *word = &word_without_page;
+static sigset_t fork_saved;
+
+static void futex(int operation, uint32_t value)
+{
+	(void)syscall(SYS_futex, word, operation | FUTEX_PRIVATE_FLAG, value, NULL, NULL, 0);
+}
+
+static void block_signals(sigset_t *saved)
+{
+	sigset_t all;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_BLOCK, &all, saved);
+}
+
+bool percpu__trylock(sigset_t *saved)
+{
+	uint32_t free_word = 0;
+
+	block_signals(saved);
+	if (__atomic_compare_exchange_n(word, &free_word, 1, false, __ATOMIC_ACQUIRE,
+					__ATOMIC_RELAXED))
+		return true;
+	pthread_sigmask(SIG_SETMASK, saved, NULL);
+	return false;
+}
+
+void percpu__lock(sigset_t *saved)
+{
+	uint32_t seen = 0;
+	int saved_errno = errno;
+
+	block_signals(saved);
+	if (__atomic_compare_exchange_n(word, &seen, 1, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+		return;
+	while (__atomic_exchange_n(word, 2, __ATOMIC_ACQUIRE) != 0)
+		futex(FUTEX_WAIT, 2);
+	errno = saved_errno;
+}
+
+void percpu__unlock(const sigset_t *saved)
+{
+	int saved_errno = errno;
+
+	if (__atomic_exchange_n(word, 0, __ATOMIC_RELEASE) == 2)
+		futex(FUTEX_WAKE, 1);
+	errno = saved_errno;
+	pthread_sigmask(SIG_SETMASK, saved, NULL);
+}
+
+static void before_fork(void)
+{
+	sigset_t saved;
+
+	percpu__lock(&saved);
+	fork_saved = saved;
+}
+
+static void after_fork(void)
+{
+	sigset_t saved = fork_saved;
+
+	percpu__unlock(&saved);
+}
+
+void percpu__lock_start(void)
+{
+	size_t size = (size_t)sysconf(_SC_PAGESIZE);
+	void *page = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (page != MAP_FAILED) {
+		if (madvise(page, size, MADV_WIPEONFORK) == 0)
+			word = page;
+		else
+			munmap(page, size);
+	}
+	(void)pthread_atfork(before_fork, after_fork, after_fork);
+}
