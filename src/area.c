@@ -3,8 +3,8 @@
  * Per-CPU memory in chunks. A chunk is one mapping with a copy of the same PERCPU_STRIDE bytes for
  * every slot; an object has the same offset in all of them:
  *
- *	base                +STRIDE                        +nslots*STRIDE  +...
- *	| CPU 0 | CPU 1 | ... | shared 0 | shared 1 | ... | baseline | last |
+ *	base    +STRIDE                          +nslots*STRIDE
+ *	| CPU 0 | CPU 1 | ... | shared 0 | shared 1 | ... | notes |
  *	  ^ percpu pointer = base + offset
  *
  * Which offsets are taken is kept beside it, one bit per granule of 8 bytes, with a second bitmap

@@ -17,12 +17,6 @@
 #define HIDDEN __attribute__((visibility("hidden")))
 #define UNLIKELY(x) __builtin_expect(!!(x), 0)
 
-#if defined(__LP64__)
-#define PERCPU__RT_SIZE_TEXT "24"
-#else
-#define PERCPU__RT_SIZE_TEXT "20"
-#endif
-
 /* The writable view of percpu__rt, for the constructor alone. */
 extern struct percpu__rt percpu__rt_writable __asm__("percpu__rt");
 
@@ -42,9 +36,6 @@ struct percpu__rseq {
 #define PERCPU__RSEQ_ORIGINAL_SIZE 32u
 #define PERCPU__RSEQ_ORIGINAL_ACTIVE 20u
 
-extern __thread struct percpu__rseq percpu__own_rseq
-	__attribute__((tls_model("initial-exec"), visibility("hidden")));
-
 /* thread.c: the calling thread's shared slot, as an index and as a byte offset. */
 struct percpu__self {
 	size_t shared_offset; /* from slot 0 to its shared slot; 0: none chosen yet */
@@ -53,15 +44,20 @@ struct percpu__self {
 	uint8_t rounds;       /* of thread-specific data destructors seen */
 	uint8_t vfork;        /* length that percpu_vfork_begin() unregistered */
 	uint8_t error;        /* errno of a registration that failed */
+	bool starting;        /* this thread is inside the library's start */
 };
 extern __thread struct percpu__self percpu__self
 	__attribute__((tls_model("initial-exec"), visibility("hidden")));
 
-/* Slow part of the next two: starts the library, registers the thread, chooses a shared slot.
- * False: the library is being started right now, on this thread's stack or elsewhere. */
+/* Slow part of the next: starts the library, registers the thread, chooses a shared slot. False
+ * only when the start itself got here: an allocator that it called counts its allocations. */
 HIDDEN bool percpu__thread_slow(void);
-/* This thread's shared slot met another thread: take the next one. */
-HIDDEN void percpu__shared_move(void);
+/* This thread's shared slot met somebody else: the next one is taken and returned. */
+HIDDEN uint32_t percpu__shared_move(void);
+
+/* this_cpu.c: makes the locks of so many shared slots; how many it could make. */
+#define PERCPU__SHARED_MIN 4u
+HIDDEN unsigned percpu__shared_start(unsigned wanted);
 
 /* True when the thread has a shared slot (percpu__self is filled in). */
 static inline bool percpu__thread_ready(void)
@@ -95,14 +91,12 @@ HIDDEN int percpu__free_locked(void *p);
 /* Makes the memory zero again in every slot, without populating what nobody wrote. */
 HIDDEN void percpu__zero(void *p, size_t size);
 
-/* Two slots of each chunk behind the shared ones are the library's own notebook: a counter's
- * baseline and its last known sum. Sums take in the baseline, so set() needs to touch no count. */
-#define PERCPU__BASELINE_SLOT 0
-#define PERCPU__LAST_SLOT 1
-#define PERCPU__NOTE_SLOTS 2
-static inline void *percpu__note(void *base, unsigned which)
+/* One slot of each chunk behind the shared ones is the library's own notebook: the last known sum
+ * of a counter, away from the lines that hot paths read. */
+#define PERCPU__NOTE_SLOTS 1
+static inline void *percpu__note(void *base)
 {
-	return percpu__slot(base, percpu__rt_writable.nslots + which);
+	return percpu__slot(base, percpu__rt_writable.nslots);
 }
 
 /* Fills a handle in for other threads' sequences: base, fence, bound. Without a fence the object

@@ -34,7 +34,6 @@
 #define KEYS_WITHOUT_MALLOC 32u
 
 #define CPUS_MAX (sizeof(void *) > 4 ? 8192u : 256u)
-#define SHARED_MIN 4u
 
 enum process_state { IDLE, STARTING, STARTED };
 enum thread_state { NEW, LIBC, OFF, SELF, FAILED, DEAD };
@@ -56,8 +55,15 @@ static struct {
 	uint32_t next_shared;  /* round robin over shared slots */
 } process;
 
+struct percpu__rt percpu__rt_writable;
+
 __thread struct percpu__self percpu__self
 	__attribute__((tls_model("initial-exec"), visibility("hidden")));
+
+/* What the library registers for threads that libc does not. */
+static __thread struct percpu__rseq own_rseq __attribute__((tls_model("initial-exec"))) = {
+	.cpu_id = PERCPU__CPU_UNINITIALIZED,
+};
 
 #if ARCH_HAVE_SEQ
 static long rseq_call(struct percpu__rseq *area, uint32_t length, int flags)
@@ -80,7 +86,7 @@ static struct percpu__rseq *area_of_thread(void)
 	return (struct percpu__rseq *)(void *)(ARCH_THREAD_POINTER() +
 					       percpu__rt_writable.rseq_offset);
 #else
-	return &percpu__own_rseq;
+	return &own_rseq;
 #endif
 }
 
@@ -115,7 +121,7 @@ static uint32_t area_length(bool original)
 /* Registers the library's own area; the kernel writes cpu_id into it on success. */
 static void register_self(void)
 {
-	struct percpu__rseq *area = &percpu__own_rseq;
+	struct percpu__rseq *area = &own_rseq;
 
 	memset(area, 0, sizeof(*area));
 	area->cpu_id = PERCPU__CPU_UNINITIALIZED;
@@ -157,31 +163,33 @@ static void register_thread(void)
 		register_self();
 }
 
-static void choose_shared(void)
+static uint32_t choose_shared(void)
 {
 	uint32_t shared = percpu__rt_writable.nslots - percpu__rt_writable.ncpus;
 	uint32_t k = __atomic_fetch_add(&process.next_shared, 1, __ATOMIC_RELAXED) % shared;
 
-	percpu__self.shared = percpu__rt_writable.ncpus + k;
-	percpu__self.shared_offset = (size_t)percpu__self.shared * PERCPU_STRIDE;
+	k += percpu__rt_writable.ncpus;
+	percpu__self.shared = k;
+	percpu__self.shared_offset = (size_t)k * PERCPU_STRIDE;
+	return k;
 }
 
-void percpu__shared_move(void)
+uint32_t percpu__shared_move(void)
 {
-	choose_shared();
+	return choose_shared();
 }
 
-static bool start_once(void);
+static bool started(void);
 
 bool percpu__thread_slow(void)
 {
 	int saved = errno;
-	bool ready = start_once();
+	bool ready = started();
 
 	if (ready) {
 		if (percpu__self.state == NEW)
 			register_thread();
-		choose_shared();
+		(void)choose_shared();
 	}
 	errno = saved;
 	return ready;
@@ -254,7 +262,7 @@ static void find_owner(void)
 #if ARCH_HAVE_SEQ
 	percpu__rt_writable.rseq_offset =
 		process.libc_owns ? libc_rseq_offset
-				  : (char *)&percpu__own_rseq - ARCH_THREAD_POINTER();
+				  : (char *)&own_rseq - ARCH_THREAD_POINTER();
 #endif
 	if (process.libc_owns || process.forced_off || process.forced_libc || !ARCH_HAVE_SEQ)
 		return;
@@ -278,8 +286,9 @@ static void start(void)
 	process.online = percpu__cpus_online();
 	ncpus = at_most(process.possible > wanted ? process.possible : wanted, CPUS_MAX);
 	shared = at_most(2 * process.online, CPUS_MAX);
-	if (shared < SHARED_MIN)
-		shared = SHARED_MIN;
+	if (shared < PERCPU__SHARED_MIN)
+		shared = PERCPU__SHARED_MIN;
+	shared = percpu__shared_start(shared);
 	find_owner();
 	process.fence = fence_register();
 	percpu__lock_start();
@@ -291,29 +300,43 @@ static void start(void)
 	__atomic_store_n(&percpu__rt_writable.bound, sequences ? ncpus : 0, __ATOMIC_RELEASE);
 }
 
-/* True once the library has started; false only while another call is still at it. */
-static bool start_once(void)
+/* With all signals held off: a handler that counts would wait for the code it interrupted. */
+static void start_in_this_thread(void)
 {
-	int seen = __atomic_load_n(&process.state, __ATOMIC_ACQUIRE);
+	sigset_t all, saved;
+	int idle = IDLE;
 
-	if (__builtin_expect(seen == STARTED, 1))
-		return true;
-	seen = IDLE;
-	if (!__atomic_compare_exchange_n(&process.state, &seen, STARTING, false, __ATOMIC_ACQUIRE,
-					 __ATOMIC_ACQUIRE))
-		return seen == STARTED;
-	start();
-	__atomic_store_n(&process.state, STARTED, __ATOMIC_RELEASE);
+	sigfillset(&all);
+	pthread_sigmask(SIG_BLOCK, &all, &saved);
+	if (__atomic_compare_exchange_n(&process.state, &idle, STARTING, false, __ATOMIC_ACQUIRE,
+					__ATOMIC_RELAXED)) {
+		percpu__self.starting = true;
+		start();
+		percpu__self.starting = false;
+		__atomic_store_n(&process.state, STARTED, __ATOMIC_RELEASE);
+	}
+	pthread_sigmask(SIG_SETMASK, &saved, NULL);
+}
+
+/* Waits until the library has started; false when this thread is starting it just now. */
+static bool started(void)
+{
+	int saved = errno;
+
+	while (__atomic_load_n(&process.state, __ATOMIC_ACQUIRE) != STARTED) {
+		if (percpu__self.starting)
+			return false;
+		start_in_this_thread();
+		if (__atomic_load_n(&process.state, __ATOMIC_ACQUIRE) == STARTING)
+			sched_yield();
+	}
+	errno = saved;
 	return true;
 }
 
 void percpu__start(void)
 {
-	int saved = errno;
-
-	while (!start_once())
-		sched_yield();
-	errno = saved;
+	(void)started();
 }
 
 bool percpu__has_fence(void)
@@ -466,7 +489,17 @@ static void say_mode(void)
 		mode.fence ? "yes" : "no", mode.cpu_slots, mode.shared_slots, mode.reason);
 }
 
-__attribute__((constructor(101))) static void constructor(void)
+/*
+ * Before every other constructor of the program or library that it is linked into, and the shared
+ * library asks the dynamic linker to be the first of all (-z initfirst): a sequence stores to
+ * rseq_cs, for which percpu__rt must be right, before it finds out that an object is not ready.
+ * Compilers keep such priorities to libraries like this one and warn about them.
+ */
+#pragma GCC diagnostic push
+#if !defined(__clang__)
+#pragma GCC diagnostic ignored "-Wprio-ctor-dtor"
+#endif
+__attribute__((constructor(1))) static void constructor(void)
 {
 	const char *verbose;
 
@@ -475,3 +508,4 @@ __attribute__((constructor(101))) static void constructor(void)
 	if (verbose && strcmp(verbose, "1") == 0)
 		say_mode();
 }
+#pragma GCC diagnostic pop

@@ -75,8 +75,7 @@
 #if !defined(ARCH_JUMP) || !defined(ARCH_ANSWER) || !defined(ARCH_RETRY)
 #error "percpu: arch file incomplete: what follows an abort"
 #endif
-#if !defined(ARCH_THREAD_POINTER) || !defined(ARCH_TLS_OFFSET_DATA) ||                             \
-    !defined(ARCH_LOAD_CPU_ID) || !defined(ARCH_CLEAR_CS)
+#if !defined(ARCH_THREAD_POINTER) || !defined(ARCH_LOAD_CPU_ID) || !defined(ARCH_CLEAR_CS)
 #error "percpu: arch file incomplete: the thread's rseq area"
 #endif
 #endif

@@ -40,9 +40,8 @@ extern "C" {
 #endif
 
 /*
- * What hot paths read. Written once by the library's constructor, before which bound is 0 and the
- * offset is that of the library's own thread-local area: harmless to store to, never registered.
- * Declared const so that compilers keep it in registers over loops.
+ * What hot paths read. Written once by the library's constructor, which runs before any other;
+ * declared const so that compilers keep it in registers over loops.
  */
 struct percpu__rt {
 	long rseq_offset; /* of this process's rseq areas from the thread pointer */

@@ -154,14 +154,13 @@
 	"decl %k[left]\n\t"                                                                        \
 	"jnz " again "\n\t"
 
-/* Thread pointer: where a variable of offset o from it lives, and that offset as static data. */
+/* The thread pointer, and the two words of the area that lies at an offset from it. */
 #define ARCH_THREAD_POINTER()                                                                      \
 	__extension__({                                                                            \
 		char *tp_;                                                                         \
 		__asm__("movq %%fs:0, %0" : "=r"(tp_));                                            \
 		tp_;                                                                               \
 	})
-#define ARCH_TLS_OFFSET_DATA(symbol) ".quad " symbol "@tpoff\n\t"
 #define ARCH_LOAD_CPU_ID(result, offset)                                                           \
 	__asm__ volatile("movl %%fs:4(%1), %0" : "=r"(result) : "r"(offset))
 #define ARCH_CLEAR_CS(offset)                                                                      \

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Counters: one plain addition to the CPU's own memory, exact sums from anywhere.
+ *
+ * Promises: no add is ever lost: not by preemption, migration, signals, threads without rseq, a
+ * failed allocation, use before init of a static counter, or use after destroy. A sum is exact
+ * when no add is under way; for a counter that is only added to, sums that follow each other never
+ * go backwards while others add. Adds and sums wrap at 64 bits, two's complement.
+ *
+ * Does not promise: a snapshot. A sum reads one slot after the other, so while a counter goes up
+ * and down it may show a value it never had: each pair of a matched up and down that overlaps the
+ * sum can be seen half, so the error is at most the number of pairs under way, either way, and
+ * the sum can be negative for a moment; percpu_counter_sum_positive() cuts that off. No order to
+ * other memory, and adds are no compiler barriers.
+ *
+ * A counter is 24 bytes and costs 8 bytes per slot that counted, densely packed. It may not be
+ * copied or moved. Amounts have the unit you give them.
+ *
+ *	call                          thread   signal handler   other process   after fork
+ *	add, sub, inc, dec, id_next   yes      yes              no              yes, child's copy
+ *	sum, sum_positive, read       yes      yes              no              yes
+ *	compare, set, reset           yes      yes              no              yes
+ *	init*, destroy*               yes      no               no              yes
+ *	set and reset of one counter: one at a time
+ */
+#ifndef PERCPU_COUNTER_H
+#define PERCPU_COUNTER_H
+
+#include <percpu/this_cpu.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct percpu_counter {
+	struct percpu__handle handle;
+	/* Counts without a slot, and what set() and reset() add to make the sum come out. */
+	int64_t aside __attribute__((aligned(8)));
+};
+
+/* A counter that works before any init call: static PERCPU_COUNTER(hits); */
+#define PERCPU_COUNTER_INIT                                                                        \
+	{                                                                                          \
+		{NULL, 0, 0}, 0                                                                    \
+	}
+#define PERCPU_COUNTER(name) struct percpu_counter name = PERCPU_COUNTER_INIT
+
+/* 0; -EINVAL for NULL or n == 0; -ENOMEM, and then none of them is initialised. */
+int percpu_counter_init(struct percpu_counter *counter);
+int percpu_counter_init_many(struct percpu_counter *counters, size_t n);
+
+/*
+ * Gives the slots back. The caller makes sure that no add is under way. The total stays: sums go
+ * on returning it, and an add that comes too late is counted on one shared word. 0; -EINVAL for
+ * NULL, n == 0, or one that was destroyed before (the others are destroyed all the same).
+ */
+int percpu_counter_destroy(struct percpu_counter *counter);
+int percpu_counter_destroy_many(struct percpu_counter *counters, size_t n);
+
+/* NULL gives 0. */
+int64_t percpu_counter_sum(struct percpu_counter *counter);
+int64_t percpu_counter_sum_positive(struct percpu_counter *counter);
+/* What the last sum returned, by whoever took it: one load. 0 before the first. */
+int64_t percpu_counter_read(const struct percpu_counter *counter);
+
+/* Sum against limit: -1, 0, 1. Below it, equal, above. For comparisons that need not visit every
+ * slot see percpu/limit.h and percpu/zone.h: their amounts are bounded per slot, these are not. */
+int percpu_counter_compare(struct percpu_counter *counter, int64_t limit);
+
+/* The sum becomes value (or 0) by a reader's baseline; no slot is written. -EINVAL for NULL. */
+int percpu_counter_set(struct percpu_counter *counter, int64_t value);
+int percpu_counter_reset(struct percpu_counter *counter);
+
+void percpu__counter_shared(struct percpu_counter *counter, int64_t n) __attribute__((cold));
+void percpu__counter_outline(struct percpu_counter *counter, int64_t n);
+
+/* Adds n. A NULL counter is ignored. */
+PERCPU__INLINE void percpu_counter_add(struct percpu_counter *counter, int64_t n)
+{
+	if (__builtin_expect(!counter, 0))
+		return;
+#if ARCH_INLINE_COUNTER && !defined(PERCPU_OUTLINE)
+	if (__builtin_expect(!percpu__seq_add_handle_8(&counter->handle, n), 0))
+		percpu__counter_shared(counter, n);
+#else
+	percpu__counter_outline(counter, n);
+#endif
+}
+
+PERCPU__INLINE void percpu_counter_sub(struct percpu_counter *counter, int64_t n)
+{
+	percpu_counter_add(counter, (int64_t)(0 - (uint64_t)n));
+}
+
+PERCPU__INLINE void percpu_counter_inc(struct percpu_counter *counter)
+{
+	percpu_counter_add(counter, 1);
+}
+
+PERCPU__INLINE void percpu_counter_dec(struct percpu_counter *counter)
+{
+	percpu_counter_add(counter, -1);
+}
+
+/*
+ * Unique numbers without a shared line: value * slots + slot, where value counts in each slot.
+ * Never the same twice in one process (a forked child repeats its parent's), not consecutive, and
+ * in no order. Where no memory is to be had they come from one atomic word, with the top bit set.
+ */
+struct percpu_id {
+	struct percpu_counter counter;
+};
+#define PERCPU_ID_INIT                                                                             \
+	{                                                                                          \
+		PERCPU_COUNTER_INIT                                                                \
+	}
+#define PERCPU_ID(name) struct percpu_id name = PERCPU_ID_INIT
+
+/* Any thread or signal handler. 0 is returned for NULL only. */
+uint64_t percpu_id_next(struct percpu_id *id);
+/* Gives the slots back; numbers stay unique afterwards. 0, or -EINVAL. */
+int percpu_id_destroy(struct percpu_id *id);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

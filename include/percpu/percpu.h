@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: MIT */
+/* Everything: one include for programs that do not care which header a call is in. */
+#ifndef PERCPU_PERCPU_H
+#define PERCPU_PERCPU_H
+
+#include <percpu/counter.h>
+#include <percpu/limit.h>
+#include <percpu/zone.h>
+
+#endif

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * 64-bit cells that several threads add to: real atomics, on every CPU.
+ *
+ * A 32-bit CPU without a 64-bit atomic takes the library's lock, which holds signals off.
+ */
+#ifndef PERCPU_CELL_H
+#define PERCPU_CELL_H
+
+#include "internal.h"
+
+typedef int64_t percpu__cell __attribute__((aligned(8)));
+
+#if __GCC_ATOMIC_LLONG_LOCK_FREE == 2
+
+static inline int64_t percpu__cell_read(const percpu__cell *cell)
+{
+	return __atomic_load_n(cell, __ATOMIC_RELAXED);
+}
+
+static inline int64_t percpu__cell_add_return(percpu__cell *cell, int64_t n)
+{
+	return __atomic_add_fetch(cell, n, __ATOMIC_RELAXED);
+}
+
+static inline void percpu__cell_write(percpu__cell *cell, int64_t value)
+{
+	__atomic_store_n(cell, value, __ATOMIC_RELAXED);
+}
+
+/* False: it was not *expect, which now holds what it was. */
+static inline bool percpu__cell_replace(percpu__cell *cell, int64_t *expect, int64_t value)
+{
+	return __atomic_compare_exchange_n(cell, expect, value, false, __ATOMIC_RELAXED,
+					   __ATOMIC_RELAXED);
+}
+
+#else
+
+int64_t percpu__cell_read(const percpu__cell *cell);
+int64_t percpu__cell_add_return(percpu__cell *cell, int64_t n);
+void percpu__cell_write(percpu__cell *cell, int64_t value);
+bool percpu__cell_replace(percpu__cell *cell, int64_t *expect, int64_t value);
+
+#endif
+
+/*
+ * Adds to the calling thread's shared slot, which must be chosen already. A slot that changes
+ * between the load and the exchange is being used by another thread: the next one is taken.
+ */
+static inline void percpu__shared_cell_add(void *base, int64_t n)
+{
+	percpu__cell *cell = percpu__shared_copy(base);
+	int64_t seen = percpu__cell_read(cell);
+
+	while (UNLIKELY(!percpu__cell_replace(cell, &seen, (int64_t)((uint64_t)seen + (uint64_t)n)))) {
+		cell = percpu__slot(base, percpu__shared_move());
+		seen = percpu__cell_read(cell);
+	}
+}
+
+/* The same with the modular sum spelled out, so that wrapping is defined. */
+static inline int64_t percpu__plus(int64_t a, int64_t b)
+{
+	return (int64_t)((uint64_t)a + (uint64_t)b);
+}
+
+static inline int64_t percpu__minus(int64_t a, int64_t b)
+{
+	return (int64_t)((uint64_t)a - (uint64_t)b);
+}
+
+#endif

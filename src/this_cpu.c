@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Operations on words in shared slots, and the sequences as calls.
+ *
+ * A shared slot has a lock word of its own (I2), taken with one atomic exchange for the length of
+ * one operation. Inside it the operation is what its sequence does, in plain C with the commit
+ * last. Nobody waits for a lock that is held: not by another thread, and not by the code that a
+ * signal handler interrupted; he takes the next slot. So handlers need no signals held off (I8),
+ * at the price of two atomic stores an operation.
+ *
+ *	S1  a word in a shared slot is written only by the holder of that slot's lock
+ *	S2  a holder enters no kernel, calls nothing and takes no second lock
+ *	S3  one committing store, the last: a child forked while another thread was inside finds
+ *	    the lock free (the words are wiped by fork) and the operation done or not begun
+ *
+ * All slots held at once means as many threads preempted or interrupted inside as there are slots:
+ * then the processor is offered to them.
+ */
+#include "internal.h"
+
+#include <sched.h>
+#include <sys/mman.h>
+
+#include <percpu/this_cpu.h>
+
+struct shared_lock {
+	uint32_t held;
+	char pad[60];
+};
+
+/* Without a page for them, fork does not wipe these few: a child may find one held and step over. */
+static struct shared_lock locks_without_page[PERCPU__SHARED_MIN];
+static struct shared_lock *locks = locks_without_page;
+
+unsigned percpu__shared_start(unsigned wanted)
+{
+	size_t size = wanted * sizeof(*locks);
+	void *p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (p == MAP_FAILED)
+		return PERCPU__SHARED_MIN;
+	(void)madvise(p, size, MADV_WIPEONFORK);
+	locks = p;
+	return wanted;
+}
+
+static bool try_hold(uint32_t slot)
+{
+	uint32_t *held = &locks[slot - percpu__rt_writable.ncpus].held;
+
+	return __atomic_exchange_n(held, 1, __ATOMIC_ACQUIRE) == 0;
+}
+
+/* A signal handler may move the thread to another slot at any instruction: work on a copy. */
+static COLD uint32_t hold_another(void)
+{
+	uint32_t shared = percpu__rt_writable.nslots - percpu__rt_writable.ncpus;
+	uint32_t tried = 0;
+
+	for (;;) {
+		uint32_t slot = percpu__shared_move();
+		if (try_hold(slot))
+			return slot;
+		if (++tried % shared == 0)
+			sched_yield();
+	}
+}
+
+/* A slot that is the caller's alone until release(). */
+static inline uint32_t hold(void)
+{
+	uint32_t slot;
+
+	while (!percpu__thread_ready())
+		sched_yield();
+	slot = *(volatile uint32_t *)&percpu__self.shared;
+	if (__builtin_expect(try_hold(slot), 1))
+		return slot;
+	return hold_another();
+}
+
+static inline void release(uint32_t slot)
+{
+	__atomic_store_n(&locks[slot - percpu__rt_writable.ncpus].held, 0, __ATOMIC_RELEASE);
+}
+
+static inline percpu__word get(const void *p, size_t size)
+{
+	switch (size) {
+	case 1:
+		return __atomic_load_n((const uint8_t *)p, __ATOMIC_RELAXED);
+	case 2:
+		return __atomic_load_n((const uint16_t *)p, __ATOMIC_RELAXED);
+	case 4:
+		return __atomic_load_n((const uint32_t *)p, __ATOMIC_RELAXED);
+	default:
+		return __atomic_load_n((const percpu__word *)p, __ATOMIC_RELAXED);
+	}
+}
+
+static inline void set(void *p, percpu__word value, size_t size)
+{
+	switch (size) {
+	case 1:
+		__atomic_store_n((uint8_t *)p, (uint8_t)value, __ATOMIC_RELAXED);
+		break;
+	case 2:
+		__atomic_store_n((uint16_t *)p, (uint16_t)value, __ATOMIC_RELAXED);
+		break;
+	case 4:
+		__atomic_store_n((uint32_t *)p, (uint32_t)value, __ATOMIC_RELAXED);
+		break;
+	default:
+		__atomic_store_n((percpu__word *)p, value, __ATOMIC_RELAXED);
+		break;
+	}
+}
+
+/* The value as a word of that size holds it. */
+static inline percpu__word narrow(percpu__word value, size_t size)
+{
+	switch (size) {
+	case 1:
+		return (uint8_t)value;
+	case 2:
+		return (uint16_t)value;
+	case 4:
+		return (uint32_t)value;
+	default:
+		return value;
+	}
+}
+
+percpu__word percpu__shared_read(const void *p, size_t size)
+{
+	while (!percpu__thread_ready())
+		sched_yield();
+	return get(percpu__slot(p, percpu__self.shared), size);
+}
+
+void percpu__shared_add(void *p, percpu__word value, size_t size)
+{
+	uint32_t slot;
+
+	(void)percpu__shared_add_return(p, value, size, &slot);
+}
+
+void percpu__shared_and(void *p, percpu__word value, size_t size)
+{
+	uint32_t slot = hold();
+	void *copy = percpu__slot(p, slot);
+
+	set(copy, get(copy, size) & value, size);
+	release(slot);
+}
+
+void percpu__shared_or(void *p, percpu__word value, size_t size)
+{
+	uint32_t slot = hold();
+	void *copy = percpu__slot(p, slot);
+
+	set(copy, get(copy, size) | value, size);
+	release(slot);
+}
+
+percpu__word percpu__shared_add_return(void *p, percpu__word value, size_t size, uint32_t *slot)
+{
+	uint32_t held = hold();
+	void *copy = percpu__slot(p, held);
+	percpu__word sum = narrow(get(copy, size) + value, size);
+
+	set(copy, sum, size);
+	release(held);
+	*slot = held;
+	return sum;
+}
+
+percpu__word percpu__shared_xchg(void *p, percpu__word value, size_t size, uint32_t *slot)
+{
+	uint32_t held = hold();
+	void *copy = percpu__slot(p, held);
+	percpu__word previous = get(copy, size);
+
+	set(copy, value, size);
+	release(held);
+	*slot = held;
+	return previous;
+}
+
+percpu__word percpu__shared_cmpxchg(void *p, percpu__word expect, percpu__word value, size_t size,
+				    uint32_t *slot)
+{
+	uint32_t held = hold();
+	void *copy = percpu__slot(p, held);
+	percpu__word previous = get(copy, size);
+
+	if (previous == narrow(expect, size))
+		set(copy, value, size);
+	release(held);
+	*slot = held;
+	return previous;
+}
+
+bool percpu__shared_cmpxchg2(void *p, percpu__word expect, percpu__word value, void *p2,
+			     percpu__word expect2, size_t size, uint32_t *slot)
+{
+	uint32_t held = hold();
+	void *copy = percpu__slot(p, held);
+	bool equal = get(percpu__slot(p2, held), size) == narrow(expect2, size) &&
+		     get(copy, size) == narrow(expect, size);
+
+	if (equal)
+		set(copy, value, size);
+	release(held);
+	*slot = held;
+	return equal;
+}
+
+void percpu__outline_add(void *p, percpu__word value, size_t size)
+{
+	percpu__word_add(p, value, size);
+}
+
+void percpu__outline_and(void *p, percpu__word value, size_t size)
+{
+	percpu__word_and(p, value, size);
+}
+
+void percpu__outline_or(void *p, percpu__word value, size_t size)
+{
+	percpu__word_or(p, value, size);
+}
+
+percpu__word percpu__outline_add_return(void *p, percpu__word value, size_t size, uint32_t *slot)
+{
+	return percpu__word_add_return(p, value, size, slot);
+}
+
+percpu__word percpu__outline_xchg(void *p, percpu__word value, size_t size, uint32_t *slot)
+{
+	return percpu__word_xchg(p, value, size, slot);
+}
+
+percpu__word percpu__outline_cmpxchg(void *p, percpu__word expect, percpu__word value, size_t size,
+				     uint32_t *slot)
+{
+	return percpu__word_cmpxchg(p, expect, value, size, slot);
+}
+
+bool percpu__outline_cmpxchg2(void *p, percpu__word expect, percpu__word value, void *p2,
+			      percpu__word expect2, size_t size, uint32_t *slot)
+{
+	return percpu__word_cmpxchg2(p, expect, value, p2, expect2, size, slot);
+}
