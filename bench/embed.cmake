@@ -1,0 +1,15 @@
+# Writes the CSV files named on the command line into one C file, each as an array of its lines:
+#   cmake -DOUTPUT=file.c "-DINPUTS=a.csv;b.csv" -P embed.cmake
+set(text "/* Made from bench/reference by bench/embed.cmake: change the CSV files, not this. */\n")
+string(APPEND text "#include <stddef.h>\n#include \"reference.h\"\n")
+foreach(input IN LISTS INPUTS)
+  get_filename_component(name "${input}" NAME_WE)
+  string(REPLACE "-" "_" name "${name}")
+  file(READ "${input}" lines)
+  string(REPLACE "\\" "\\\\" lines "${lines}")
+  string(REPLACE "\"" "\\\"" lines "${lines}")
+  string(REPLACE "\n" "\",\n\t\"" lines "${lines}")
+  string(APPEND text "\nconst char *const reference_${name}[] = {\n\t\"${lines}\",\n\tNULL\n};\n")
+endforeach()
+string(REPLACE "\t\"\",\n" "" text "${text}")
+file(WRITE "${OUTPUT}" "${text}")

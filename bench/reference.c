@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The historic figures of reference/ (each file starts with its source), compiled in by embed.cmake
+ * and read here like the files that they are: # lines are comments, the next line names the columns.
+ *
+ * A view says which columns of a file make rows of which table. A file with several figures in a
+ * line gives one row per figure.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness.h"
+#include "reference.h"
+
+#define COLUMNS 10
+#define FIELD 160
+
+struct line {
+	char field[COLUMNS][FIELD];
+	int n;
+};
+
+struct view {
+	const char *table;
+	const char *const *file;
+	const char *unit;
+	const char *labels[4];  /* columns that together name the machine and the case */
+	const char *method;     /* column, or NULL: the name of the figure's column */
+	const char *figures[5]; /* columns */
+	const char *baseline;   /* the method that ratios are formed to, or NULL */
+};
+
+static const struct view views[] = {
+	{"counters",
+	 reference_counter_increment,
+	 "ns/op",
+	 {"machine"},
+	 "method",
+	 {"ns"},
+	 "global increment (baseline)"},
+	{"getcpu", reference_read_cpu_number, "ns/op", {"machine"}, "method", {"ns"}, "empty loop"},
+	{"this_cpu",
+	 reference_event_counter_cycles,
+	 "cycles/op",
+	 {"kind"},
+	 "method",
+	 {"cycles"},
+	 NULL},
+	{"this_cpu",
+	 reference_cmpxchg_versus_interrupts,
+	 "cycles/op",
+	 {"machine"},
+	 NULL,
+	 {"enable_interrupts", "disable_interrupts", "local_cmpxchg"},
+	 NULL},
+	{"this_cpu",
+	 reference_local_variants,
+	 "ns/op",
+	 {"machine", "array_longs", "preempt"},
+	 "variant",
+	 {"inc", "add", "add_return", "cpu_local_inc", "read"},
+	 NULL},
+};
+
+/* Historic names and the rows here that do the same. */
+static const char *const same[][2] = {
+	{"global increment (baseline)", "plain ++"},
+	{"percpu rseq increment", "percpu add"},
+	{"percpu rseq spinlock", "percpu spinlock"},
+	{"global atomic increment", "atomic fetch-add shared"},
+	{"global LOCK; inc", "atomic fetch-add shared"},
+	{"global atomic CAS", "atomic compare-exchange shared"},
+	{"global LOCK; cmpxchg", "atomic compare-exchange shared"},
+	{"global pthread mutex", "pthread mutex"},
+	{"empty loop", "empty loop"},
+	{"rseq cpu_id", "rseq cpu_id"},
+	{"rseq cpu_id (lazy register)", "rseq cpu_id (lazy register)"},
+	{"glibc 2.23 getcpu", "libc sched_getcpu"},
+	{"glibc 2.19 getcpu", "libc sched_getcpu"},
+	{"getcpu system call", "getcpu system call"},
+	{"gs segment selector", "gs-addressed read"},
+	{"lsl inline assembly", "lsl"},
+};
+
+/* Fields are separated by commas; quotes protect commas inside. Never overflows a field. */
+static void split(const char *text, struct line *line)
+{
+	int quoted = 0;
+	size_t len = 0;
+
+	memset(line, 0, sizeof(*line));
+	for (; *text; text++) {
+		if (*text == '"') {
+			quoted = !quoted;
+		} else if (*text == ',' && !quoted && line->n < COLUMNS - 1) {
+			line->n++;
+			len = 0;
+		} else if (len < FIELD - 1) {
+			line->field[line->n][len++] = *text;
+		}
+	}
+	line->n++;
+}
+
+static const char *field(const struct line *names, const struct line *line, const char *name)
+{
+	int i;
+
+	for (i = 0; name && i < names->n; i++)
+		if (!strcmp(names->field[i], name))
+			return line->field[i];
+	return "";
+}
+
+static void join_labels(const struct view *view, const struct line *names, const struct line *line,
+			char *out, size_t size)
+{
+	size_t used = 0;
+	int i;
+
+	out[0] = '\0';
+	for (i = 0; i < 4 && view->labels[i] && used < size; i++)
+		used += (size_t)snprintf(out + used, size - used, "%s%s%s%s", i ? ", " : "",
+					 i ? view->labels[i] : "", i ? " " : "",
+					 field(names, line, view->labels[i]));
+}
+
+/* The figure of the view's baseline on the same machine, at one thread. */
+static double baseline(const struct view *view, const struct line *names, const char *machine)
+{
+	const char *const *text;
+	struct line line;
+
+	for (text = view->file; view->baseline && *text; text++) {
+		split(*text, &line);
+		if (!strcmp(field(names, &line, view->labels[0]), machine) &&
+		    !strcmp(field(names, &line, view->method), view->baseline))
+			return strtod(field(names, &line, view->figures[0]), NULL);
+	}
+	return NAN;
+}
+
+static const char *our_name(const char *method)
+{
+	size_t i;
+
+	for (i = 0; i < sizeof(same) / sizeof(same[0]); i++)
+		if (!strcmp(same[i][0], method))
+			return same[i][1];
+	return NULL;
+}
+
+/* One row per figure of the line. */
+static int use_line(const struct view *view, const struct line *names, const struct line *line,
+		    bench_reference_use *use, void *arg)
+{
+	const char *figure, *method = field(names, line, view->method);
+	const char *threads = field(names, line, "threads");
+	char name[2 * FIELD + 2], machine[4 * FIELD];
+	struct bench_reference_row row;
+	int i, n = 0;
+
+	join_labels(view, names, line, machine, sizeof(machine));
+	for (i = 0; i < 5 && view->figures[i]; i++) {
+		figure = field(names, line, view->figures[i]);
+		if (!*figure)
+			continue;
+		n++;
+		snprintf(name, sizeof(name), "%s%s%s", method,
+			 *method && view->figures[1] ? " " : "",
+			 view->figures[1] ? view->figures[i] : "");
+		row = (struct bench_reference_row){
+			.method = name,
+			.machine = machine,
+			.unit = view->unit,
+			.threads = *threads ? (unsigned)strtoul(threads, NULL, 10) : 1,
+			.value = strtod(figure, NULL),
+			.ours = our_name(method),
+		};
+		row.ratio = row.value / baseline(view, names, field(names, line, view->labels[0]));
+		if (use)
+			use(&row, arg);
+	}
+	return n;
+}
+
+static int each_of_view(const struct view *view, bench_reference_comment *comment,
+			bench_reference_use *use, void *arg)
+{
+	const char *const *text;
+	struct line names, line;
+	int n = 0;
+
+	for (text = view->file; *text && **text == '#'; text++)
+		if (comment)
+			comment(*text + 1 + strspn(*text + 1, " "), arg);
+	if (!*text)
+		return 0;
+	for (split(*text++, &names); *text; text++) {
+		split(*text, &line);
+		n += use_line(view, &names, &line, use, arg);
+	}
+	return n;
+}
+
+int bench_reference_each(const char *table, bench_reference_comment *comment,
+			 bench_reference_use *use, void *arg)
+{
+	size_t i;
+	int n = 0;
+
+	for (i = 0; i < sizeof(views) / sizeof(views[0]); i++)
+		if (!strcmp(views[i].table, table))
+			n += each_of_view(&views[i], comment, use, arg);
+	return n;
+}
