@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What one CPU can measure and others cannot. bench/CMakeLists.txt chooses the file that defines
+ * it: x86.c, or none.c for every CPU that has nothing of its own to show.
+ */
+#ifndef PERCPU_BENCH_ARCH_H
+#define PERCPU_BENCH_ARCH_H
+
+#include "bench.h"
+
+/* Ways to learn the CPU number; a name of NULL ends the list. */
+extern const struct bench_method bench_arch_getcpu[];
+
+#endif
