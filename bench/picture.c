@@ -53,15 +53,6 @@ static unsigned most_threads(const struct bench_plan *plan)
 	return most;
 }
 
-static int has_threads(const struct bench_plan *plan)
-{
-	size_t i, several = 0;
-
-	for (i = 0; i < plan->nrows; i++)
-		several += plan->rows[i]->threads > 1;
-	return several > 2;
-}
-
 /* Text between double quotes of a gnuplot script. */
 static void label(FILE *out, const struct bench_row *row)
 {
@@ -76,14 +67,26 @@ static void label(FILE *out, const struct bench_row *row)
 	fputc('"', out);
 }
 
+/* A file name between single quotes. */
+static void quoted_path(FILE *out, const struct bench_plan *plan)
+{
+	const char *c;
+
+	fputc('\'', out);
+	for (c = plan->options->svg; *c; c++)
+		fprintf(out, "%s%c", *c == '\'' ? "'" : "", *c);
+	fprintf(out, "/%s.svg'", plan->table->name);
+}
+
 static void heading(FILE *out, const struct bench_plan *plan, int height)
 {
 	struct bench_result first = bench_row_result(plan, plan->rows[0]);
 
 	fprintf(out, "set terminal svg noenhanced size 1100,%d font 'sans,13' background 'white'\n",
 		height);
-	fprintf(out, "set output '%s/%s.svg'\n", plan->options->svg, plan->table->name);
-	fprintf(out, "set title \"%s: %s\"\n", plan->table->name, plan->table->title);
+	fprintf(out, "set output ");
+	quoted_path(out, plan);
+	fprintf(out, "\nset title \"%s: %s\"\n", plan->table->name, plan->table->title);
 	fprintf(out, "set grid lc rgb '#d8d8d8'\n");
 	fprintf(out, "axis = 'CPU time, %s (median)'\n", first.unit);
 }
@@ -125,6 +128,16 @@ static int alone(const struct bench_plan *plan, size_t i)
 	for (k = 0; k < plan->nrows; k++)
 		n += drawn(plan, k) && same_line(plan, i, k);
 	return n == 1;
+}
+
+static int has_threads(const struct bench_plan *plan)
+{
+	size_t i;
+
+	for (i = 0; i < plan->nrows; i++)
+		if (starts_line(plan, i) && !alone(plan, i))
+			return 1;
+	return 0;
 }
 
 static void draw_lines(FILE *out, const struct bench_plan *plan)

@@ -162,9 +162,9 @@ static int run_tables(int n, char **names, const struct bench_options *options)
 	int i, status = CLI_DONE;
 
 	bench_begin_output(options);
-	for (i = 0; i < n; i++)
+	for (i = 0; i < n && !ferror(stdout); i++)
 		status |= bench_run(bench_find_table(names[i]), options);
-	for (table = bench_tables; !n && *table; table++)
+	for (table = bench_tables; !n && *table && !ferror(stdout); table++)
 		status |= bench_run(*table, options);
 	return status;
 }
