@@ -147,7 +147,8 @@ case_shared_library_has_its_version_and_flags()
 	fi
 }
 
-# With -fcf-protection=full every object must carry the mark, or the linker drops it for all.
+# With -fcf-protection=full every object must carry the mark, or the linker drops it for all. Linked
+# without libc, whose own objects may lack it.
 case_shared_library_keeps_branch_protection()
 {
 	need readelf binutils
@@ -157,14 +158,14 @@ case_shared_library_keeps_branch_protection()
 		skip "the compiler has no -fcf-protection for this CPU"
 	# shellcheck disable=SC2086
 	for source in "$SOURCE"/src/*.c; do
-		$CC $CFLAGS -std=gnu11 -O1 -fPIC -fcf-protection=full -I"$SOURCE/include" \
-			$definitions -c "$source" -o "$work/$(basename "$source" .c).o"
+		$CC $CFLAGS -std=gnu11 -O1 -fPIC -fcf-protection=full -D_GNU_SOURCE \
+			-I"$SOURCE/include" $definitions -c "$source" -o "$work/$(basename "$source" .c).o"
 		readelf -nW "$work/$(basename "$source" .c).o" | grep -q 'IBT, SHSTK' ||
 			fail "$source: not marked for IBT and SHSTK"
 	done
 	rm "$work/probe.o"
 	# shellcheck disable=SC2086
-	$CC $CFLAGS -shared -nostartfiles "$work"/*.o -o "$work/libpercpu.so"
+	$CC $CFLAGS -shared -nostdlib "$work"/*.o -o "$work/libpercpu.so"
 	readelf -nW "$work/libpercpu.so" | grep -q 'IBT, SHSTK' || fail "the library lost the marks"
 }
 
@@ -308,7 +309,7 @@ case_two_files_with_inline_functions_link()
 	done
 }
 
-# compile_headers HEADER...: one file with these includes, in each language.
+# compile_headers HEADER...: one file with these includes, in each language there is a compiler for.
 compile_headers()
 {
 	for header in "$@"; do
@@ -341,6 +342,7 @@ case_field_B9_headers_mix_with_rseq_headers()
 		tried=$((tried + 1))
 	done
 	[ "$tried" -gt 0 ] || skip "this system has neither header"
+	need_cxx
 }
 
 case_each_header_stands_alone()
@@ -350,6 +352,7 @@ case_each_header_stands_alone()
 		compile_headers "$header" "$header"
 		compile_headers percpu/percpu.h "$header"
 	done
+	need_cxx
 }
 
 "case_$1"
