@@ -22,20 +22,42 @@ static void print_tables(FILE *out)
 		fprintf(out, "  %-10s %s\n", (*table)->name, (*table)->title);
 }
 
+static const char help_text[] =
+	"usage: percpu bench [OPTIONS] [TABLE...]\n"
+	"       percpu bench list\n"
+	"\n"
+	"Measures on this machine: methods take turns in short rounds. Without a table, all of "
+	"them.\n"
+	"\n"
+	"  --threads N,N...  numbers of threads (1,2,4,8,16,32)\n"
+	"  --seconds S       time for each table (10)\n"
+	"  --reference       the historic figures, too\n"
+	"  --svg DIR         also a picture of each table, drawn by gnuplot\n"
+	"  --csv             the columns of --json, separated by commas\n"
+	"  --json            one object per line, with these keys:\n"
+	"    table           name of the table\n"
+	"    method          what was measured, the same name in all outputs\n"
+	"    threads         how many threads ran it at once\n"
+	"    param           the size or the case, or empty\n"
+	"    ns_min          CPU time per operation over all threads, least of all rounds\n"
+	"    ns_median       the same, median of all rounds\n"
+	"    wall_ns_median  elapsed time per operation of one thread, median of all rounds\n"
+	"    ratio           CPU time to the baseline's in the same round, median\n"
+	"    unit            ns/op, ns/slot, ns/switch or ns/counter; of historic rows also "
+	"cycles/op\n"
+	"  A figure that does not exist is null. The table is \"TABLE (historic)\" for historic "
+	"rows,\n"
+	"  \"machine\" for what the machine is (keys of their own) and \"note\" for remarks (keys "
+	"about\n"
+	"  and text).\n"
+	"\n"
+	"exit status: 0 done, 1 a total was wrong or a row could not be measured, 2 wrong usage\n"
+	"\n"
+	"tables:\n";
+
 static int print_help(void)
 {
-	printf("usage: percpu bench [OPTIONS] [TABLE...]\n"
-	       "       percpu bench list\n\n"
-	       "Measures on this machine, methods taking turns in short rounds. Without a table,\n"
-	       "all of them. Figures are CPU time and elapsed time per operation in ns, and the\n"
-	       "ratio to the table's baseline in the same round.\n\n"
-	       "  --threads N,N...  numbers of threads (1,2,4,8,16,32)\n"
-	       "  --seconds S       time for each table (10)\n"
-	       "  --reference       the historic figures, too\n"
-	       "  --json            one object per line\n"
-	       "  --csv             comma-separated values\n"
-	       "  --svg DIR         also a picture of each table, drawn by gnuplot\n\n"
-	       "tables:\n");
+	fputs(help_text, stdout);
 	print_tables(stdout);
 	return CLI_DONE;
 }
