@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: MIT */
+#include "mistakes.h"
+#include "steps.h"
+
+/* clang-format off */
+#define FIND_SLOT		LOAD_CPU, LEAVE_UNLESS_BELOW, SLOT(P, BASE)
+
+const struct mistake_program mistakes[MISTAKES] = {
+	[MISTAKE_NEXT_READ_OUTSIDE] = { PSEUDO_POP, { "bad pop", {
+		FIND_SLOT,
+		LOAD(SEEN, P),
+		REFUSE_IF_EQUAL(SEEN, ZERO, ZERO),
+		ADDRESS(Q, SEEN, OFFSET),
+		LOAD(NEXT, Q),
+		ARM,
+		FIND_SLOT,
+		LOAD(I, P),
+		GOTO_IF_EQUAL(I, SEEN, +2),
+		GOTO(-13),
+		COMMIT(P, NEXT),
+		DONE(SEEN) }, .start = 8, .post_commit = 15, .restart = 0 } },
+
+	[MISTAKE_COMMIT_NOT_LAST] = { PSEUDO_STORE_COMMIT, { "bad store", {
+		ARM,
+		FIND_SLOT,
+		LOAD(SEEN, P),
+		REFUSE_IF_DIFFERENT(SEEN, EXPECT, ZERO),
+		SLOT(Q, BASE2),
+		COMMIT(P, VALUE),
+		STORE(Q, VALUE2),
+		DONE(ZERO) }, .start = 1, .post_commit = 9, .restart = 0 } },
+
+	[MISTAKE_STORE_BEFORE_COMPARE] = { PSEUDO_STORE_COMMIT, { "bad store", {
+		ARM,
+		FIND_SLOT,
+		SLOT(Q, BASE2),
+		STORE(Q, VALUE2),
+		LOAD(SEEN, P),
+		REFUSE_IF_DIFFERENT(SEEN, EXPECT, ZERO),
+		COMMIT(P, VALUE),
+		DONE(ZERO) }, .start = 1, .post_commit = 9, .restart = 0 } },
+
+	[MISTAKE_COMPARED_OUTSIDE] = { PSEUDO_CMPXCHG2, { "bad cmpxchg2", {
+		FIND_SLOT,
+		SLOT(Q, BASE2),
+		LOAD(SEEN, Q),
+		REFUSE_IF_DIFFERENT(SEEN, EXPECT2, ZERO),
+		ARM,
+		FIND_SLOT,
+		LOAD(SEEN, P),
+		REFUSE_IF_DIFFERENT(SEEN, EXPECT, ZERO),
+		COMMIT(P, VALUE),
+		DONE(ZERO) }, .start = 7, .post_commit = 13, .restart = 0 } },
+
+	[MISTAKE_LOADED_OUTSIDE] = { PSEUDO_ADD_RETURN, { "bad add_ret", {
+		FIND_SLOT,
+		LOAD(SEEN, P),
+		ARM,
+		FIND_SLOT,
+		ADD(NEXT, SEEN, VALUE),
+		COMMIT(P, NEXT),
+		DONE(NEXT) }, .start = 5, .post_commit = 10, .restart = 4 } },
+
+	[MISTAKE_CPU_READ_OUTSIDE] = { PSEUDO_ADD, { "bad add", {
+		FIND_SLOT,
+		ARM,
+		COMMIT_ADD(P, VALUE),
+		DONE(ZERO) }, .start = 4, .post_commit = 5, .restart = 0 } },
+
+	[MISTAKE_ABORT_CONTINUES] = { PSEUDO_ADD_RETURN, { "bad add_ret", {
+		ARM,
+		FIND_SLOT,
+		LOAD(SEEN, P),
+		ADD(NEXT, SEEN, VALUE),
+		COMMIT(P, NEXT),
+		DONE(NEXT) }, .start = 1, .post_commit = 7, .restart = PSEUDO_CONTINUE } },
+
+	[MISTAKE_NOT_ARMED_AGAIN] = { PSEUDO_ADD_RETURN, { "bad add_ret", {
+		ARM,
+		FIND_SLOT,
+		LOAD(SEEN, P),
+		ADD(NEXT, SEEN, VALUE),
+		COMMIT(P, NEXT),
+		DONE(NEXT) }, .start = 1, .post_commit = 7, .restart = 1 } },
+
+	[MISTAKE_NO_SECTION] = { PSEUDO_ADD, { "bad add", {
+		FIND_SLOT,
+		LOAD(SEEN, P),
+		ADD(NEXT, SEEN, VALUE),
+		STORE(P, NEXT),
+		DONE(ZERO) }, .start = 0, .post_commit = 0, .restart = 0 } },
+
+	[MISTAKE_RANGE_TOO_SHORT] = { PSEUDO_ADD_RETURN, { "bad add_ret", {
+		ARM,
+		FIND_SLOT,
+		LOAD(SEEN, P),
+		ADD(NEXT, SEEN, VALUE),
+		COMMIT(P, NEXT),
+		DONE(NEXT) }, .start = 1, .post_commit = 6, .restart = 0 } },
+
+	[MISTAKE_RANGE_TOO_LONG] = { PSEUDO_ADD_RETURN, { "bad add_ret", {
+		ARM,
+		FIND_SLOT,
+		LOAD(SEEN, P),
+		ADD(NEXT, SEEN, VALUE),
+		COMMIT(P, NEXT),
+		DONE(NEXT) }, .start = 1, .post_commit = 8, .restart = 0 } },
+};
+/* clang-format on */

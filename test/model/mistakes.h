@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Sequences that are wrong, each in one way that somebody once got wrong, to prove that the
+ * checker would notice. Each stands in for one operation of the closed set.
+ */
+#ifndef PERCPU_TEST_MISTAKES_H
+#define PERCPU_TEST_MISTAKES_H
+
+#include "pseudo.h"
+
+enum mistake {
+	/* pop: head and next read before the range, only the head compared inside (ABA) */
+	MISTAKE_NEXT_READ_OUTSIDE,
+	/* store_commit: publishes first, then writes what it has published: two live stores */
+	MISTAKE_COMMIT_NOT_LAST,
+	/* store_commit: writes before it compares, when the word may be live already */
+	MISTAKE_STORE_BEFORE_COMPARE,
+	/* cmpxchg2: the second word compared before the range */
+	MISTAKE_COMPARED_OUTSIDE,
+	/* add_return: the value loaded before the range, and not again after an abort */
+	MISTAKE_LOADED_OUTSIDE,
+	/* add: the CPU number read before the range, and not compared inside */
+	MISTAKE_CPU_READ_OUTSIDE,
+	/* add_return: the abort handler goes on where the thread was */
+	MISTAKE_ABORT_CONTINUES,
+	/* add_return: the abort handler goes to the start of the range, behind the arming */
+	MISTAKE_NOT_ARMED_AGAIN,
+	/* add: load, add, store without a range */
+	MISTAKE_NO_SECTION,
+	/* add_return: the range ends before the commit */
+	MISTAKE_RANGE_TOO_SHORT,
+	/* add_return: the range goes on behind the commit */
+	MISTAKE_RANGE_TOO_LONG,
+	MISTAKES
+};
+
+struct mistake_program {
+	enum pseudo_op op;
+	struct pseudo_program program;
+};
+
+extern const struct mistake_program mistakes[MISTAKES];
+
+#endif

@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The pseudo-code of every restartable sequence: what each one means, in a form that can be read,
+ * run and explored.
+ *
+ * A program is an array of steps. One step stands for one instruction: it touches memory at most
+ * once. pseudo.c holds the programs; they read like C:
+ *
+ *	ARM                       rseq_cs = descriptor
+ *	LOAD_CPU          start:  cpu = cpu_id
+ *	LEAVE_UNLESS_BELOW        if (cpu >= bound) leave UNAVAILABLE
+ *	SLOT(P, BASE)             p = base + cpu * stride
+ *	LOAD(SEEN, P)             seen = *p
+ *	...
+ *	COMMIT(P, NEXT)           *p = next            the last instruction of the range
+ *	DONE(SEEN)        post:   return DONE, seen
+ *
+ * Two users: explore.c runs programs against each other in every interleaving; pseudo_run() runs
+ * one program once, undisturbed, and says what a real sequence must have done to the same memory.
+ */
+#ifndef PERCPU_TEST_PSEUDO_H
+#define PERCPU_TEST_PSEUDO_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* The closed set. */
+enum pseudo_op {
+	PSEUDO_ADD,          /* *p += value */
+	PSEUDO_AND,          /* *p &= value */
+	PSEUDO_OR,           /* *p |= value */
+	PSEUDO_ADD_RETURN,   /* *p += value, the sum is the result */
+	PSEUDO_XCHG,         /* *p = value, the previous value is the result */
+	PSEUDO_CMPXCHG,      /* if (*p == expect) *p = value; the value seen is the result */
+	PSEUDO_CMPXCHG2,     /* if (*p == expect && *p2 == expect2) *p = value */
+	PSEUDO_STORE_COMMIT, /* if (*p == expect) { *q = value2; *p = value; } */
+	PSEUDO_POP,          /* head = *p; if (head) *p = *(head + offset); head is the result */
+	PSEUDO_PUSH,         /* *(node + offset) = *p; *p = node */
+	PSEUDO_COPY_COMMIT,  /* if (*p == expect) { copy count bytes to q; *p = value; } */
+	PSEUDO_OPS
+};
+
+/* How a call ends. Refused, unavailable and aborted change nothing that anybody looks at. */
+enum pseudo_answer {
+	PSEUDO_DONE = 1,    /* committed */
+	PSEUDO_REFUSED,     /* the word differed, or the list was empty */
+	PSEUDO_UNAVAILABLE, /* this thread has no CPU slot now */
+	PSEUDO_ABORTED      /* aborted too often */
+};
+
+enum pseudo_reg {
+	/* Arguments: no step writes them. */
+	R_ZERO,
+	R_BASE,  /* address of the word in the slot of CPU 0 */
+	R_BASE2, /* the same of the second word: p2 of cmpxchg2, q of the others */
+	R_VALUE,
+	R_VALUE2,
+	R_EXPECT,
+	R_EXPECT2,
+	R_NODE,   /* pushed node */
+	R_OFFSET, /* of the link inside a node */
+	R_SOURCE, /* copied from */
+	R_COUNT,  /* bytes copied */
+	R_SHARED, /* index of the shared slot */
+	R_ARGS,
+	/* Working registers: undefined at the begin, lost by nothing but the end of the call. */
+	R_CPU = R_ARGS,
+	R_P,
+	R_Q,
+	R_SEEN,
+	R_NEXT,
+	R_I,
+	R_ALL,
+	R_WORK = R_ALL - R_ARGS
+};
+
+enum pseudo_kind {
+	K_ARM,                 /* rseq_cs = descriptor */
+	K_LOAD_CPU,            /* a = cpu_id */
+	K_LEAVE_UNLESS_BELOW,  /* if (a >= bound) leave UNAVAILABLE */
+	K_SLOT,                /* a = b + c * stride */
+	K_ADDRESS,             /* a = b + c */
+	K_LOAD,                /* a = *b */
+	K_STORE,               /* *a = b */
+	K_LOAD_BYTE,           /* a = b[c], bytes */
+	K_STORE_BYTE,          /* a[c] = b, bytes */
+	K_COPY,                /* a = b */
+	K_ADD,                 /* a = b + c */
+	K_AND,                 /* a = b & c */
+	K_OR,                  /* a = b | c */
+	K_INCREMENT,           /* a = a + 1 */
+	K_REFUSE_IF_DIFFERENT, /* if (a != b) leave REFUSED, c */
+	K_REFUSE_IF_EQUAL,     /* if (a == b) leave REFUSED, c */
+	K_GOTO_IF_EQUAL,       /* if (a == b) goto target */
+	K_GOTO,                /* goto target */
+	K_COMMIT,              /* *a = b, the last instruction of the range */
+	K_COMMIT_ADD,          /* *a += b in one instruction without a lock */
+	K_COMMIT_AND,          /* *a &= b likewise */
+	K_COMMIT_OR,           /* *a |= b likewise */
+	K_ATOMIC_STORE_IF,     /* if (*a == b) *a = c; else { b = *a; goto target } */
+	K_DONE                 /* return DONE, a */
+};
+
+struct pseudo_step {
+	uint8_t kind;    /* enum pseudo_kind */
+	uint8_t a, b, c; /* enum pseudo_reg */
+	int8_t target;   /* of a goto, relative to this step */
+};
+
+#define PSEUDO_STEPS 20
+
+/* Where an abort goes: this index, or on with the next instruction (a planted mistake). */
+#define PSEUDO_CONTINUE (-1)
+
+struct pseudo_program {
+	const char *name;
+	struct pseudo_step step[PSEUDO_STEPS];
+	uint8_t start;       /* first step of the range; 0 with post_commit 0: no range */
+	uint8_t post_commit; /* the step behind its last */
+	int8_t restart;      /* step that the abort handler goes to */
+};
+
+extern const struct pseudo_program pseudo_programs[PSEUDO_OPS];
+
+/*
+ * What callers do on a shared slot, for the operations on one word. Name NULL: no such program.
+ */
+extern const struct pseudo_program pseudo_shared[PSEUDO_OPS];
+
+/* Memory at addresses origin .. origin + size - 1. */
+struct pseudo_memory {
+	uint64_t origin;
+	size_t size;
+	unsigned char *byte;
+};
+
+/* What one call runs with. The value of arg[R_ZERO] is 0. */
+struct pseudo_env {
+	struct pseudo_memory *memory;
+	const uint64_t *arg; /* R_ARGS values */
+	uint64_t cpu;        /* what cpu_id holds: (uint64_t)-1 is "not registered" */
+	uint64_t bound;      /* number of CPU slots */
+	uint64_t stride;     /* bytes between two of them */
+	unsigned width;      /* bytes of a word: 1, 2, 4, 8 */
+};
+
+/* One call under way. */
+struct pseudo_context {
+	uint64_t reg[R_WORK]; /* R_CPU is reg[0] */
+	uint8_t pc;
+	uint8_t armed; /* rseq_cs points to this program's descriptor */
+	uint8_t half;  /* an unlocked read-modify-write has read, and has not written yet */
+	uint8_t fault; /* touched memory that is not there */
+};
+
+struct pseudo_result {
+	enum pseudo_answer answer;
+	uint64_t value; /* sum, previous value, value seen, node; 0 where there is none */
+};
+
+/*
+ * Runs one step (of a half-step instruction: one half). Returns 0 while the call goes on, or its
+ * answer with *value set.
+ */
+int pseudo_step(const struct pseudo_program *program, const struct pseudo_env *env,
+		struct pseudo_context *context, uint64_t *value);
+
+/* 1: the kernel sends this context to its abort handler when it resumes it. */
+int pseudo_in_range(const struct pseudo_program *program, const struct pseudo_context *context);
+
+/* One undisturbed run of an operation. Answer 0: it touched memory that is not there. */
+struct pseudo_result pseudo_run(enum pseudo_op op, const struct pseudo_env *env);
+
+/* The step in words of C, into text. */
+void pseudo_text(const struct pseudo_step *step, char *text, size_t size);
+
+const char *pseudo_answer_name(int answer);
+
+#endif

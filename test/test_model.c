@@ -1,0 +1,417 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The pseudo-code of the sequences, run by the checker of model/explore.h in every interleaving;
+ * and the checker itself, which must find each mistake of model/mistakes.h.
+ *
+ * Each test prints how many states it visited.
+ */
+#include "test.h"
+
+#include "model/explore.h"
+#include "model/mistakes.h"
+
+static uint64_t visited;
+
+static int needs_pointers(enum pseudo_op op)
+{
+	return op == PSEUDO_POP || op == PSEUDO_PUSH;
+}
+
+/* A scenario that must come out right; otherwise it is printed and fails. */
+static void must_be_right(const struct scenario *scenario)
+{
+	struct explored explored = explore(scenario, stderr);
+
+	visited += explored.states;
+	CHECK_EQ(explored.wrong, 0);
+	CHECK(explored.ends > 0);
+}
+
+static void report(void)
+{
+	printf("states explored: %llu\n", (unsigned long long)visited);
+	explore_free();
+}
+
+/* One call each: of A, of B (unless PSEUDO_OPS) and of a handler on top of A (likewise). */
+static void one_call_each(struct scenario *scenario, enum pseudo_op a, enum pseudo_op b,
+			  enum pseudo_op handler)
+{
+	enum content content = needs_pointers(a) || needs_pointers(b) || needs_pointers(handler)
+				       ? POINTERS
+				       : NUMBERS;
+
+	scenario_init(scenario, content);
+	scenario_call(scenario, ACTOR_A, a);
+	if (b != PSEUDO_OPS)
+		scenario_call(scenario, ACTOR_B, b);
+	if (handler != PSEUDO_OPS)
+		scenario_call(scenario, ACTOR_HANDLER, handler);
+}
+
+/* ---- The programs as such ---- */
+
+static int is_store(const struct pseudo_step *s)
+{
+	return s->kind == K_STORE || s->kind == K_STORE_BYTE;
+}
+
+static int is_commit(const struct pseudo_step *s)
+{
+	return s->kind == K_COMMIT || s->kind == K_COMMIT_ADD || s->kind == K_COMMIT_AND ||
+	       s->kind == K_COMMIT_OR;
+}
+
+/* I3: one entry, one committing store as the last step of the range, restart from scratch. */
+TEST(I3_every_program_commits_once_and_last)
+{
+	for (enum pseudo_op op = PSEUDO_ADD; op < PSEUDO_OPS; op++) {
+		const struct pseudo_program *program = &pseudo_programs[op];
+		int may_store =
+			op == PSEUDO_STORE_COMMIT || op == PSEUDO_PUSH || op == PSEUDO_COPY_COMMIT;
+		int stores = 0;
+
+		CHECK_EQ(program->step[0].kind, K_ARM);
+		CHECK_EQ(program->step[1].kind, K_LOAD_CPU);
+		CHECK_EQ(program->start, 1);
+		CHECK_EQ(program->restart, 0);
+		CHECK(is_commit(&program->step[program->post_commit - 1]));
+		CHECK_EQ(program->step[program->post_commit].kind, K_DONE);
+		for (int i = 0; i < program->post_commit - 1; i++) {
+			CHECK(!is_commit(&program->step[i]));
+			CHECK(i == 1 || program->step[i].kind != K_LOAD_CPU);
+			stores += is_store(&program->step[i]);
+		}
+		CHECK_EQ(stores, may_store);
+	}
+}
+
+/* Runs one operation on two words of a width. */
+static struct pseudo_result run_on(enum pseudo_op op, unsigned width, uint64_t *words,
+				   uint64_t value, uint64_t expect)
+{
+	struct pseudo_memory memory = {4096, 16, (unsigned char *)words};
+	uint64_t arg[R_ARGS] = {
+		[R_BASE] = 4096, [R_BASE2] = 4096 + 8, [R_VALUE] = value, [R_EXPECT] = expect};
+	struct pseudo_env env = {&memory, arg, 0, 1, 64, width};
+
+	return pseudo_run(op, &env);
+}
+
+TEST(pseudo_run_wraps_at_the_width_of_the_word)
+{
+	static const unsigned widths[] = {1, 2, 4, 8};
+
+	for (unsigned i = 0; i < 4; i++) {
+		uint64_t ones = widths[i] == 8 ? UINT64_MAX : (UINT64_C(1) << 8 * widths[i]) - 1;
+		uint64_t words[2] = {ones, 0};
+		struct pseudo_result result;
+
+		result = run_on(PSEUDO_ADD_RETURN, widths[i], words, 3, 0);
+		CHECK_EQ(result.answer, PSEUDO_DONE);
+		CHECK_EQ(result.value, 2);
+		CHECK_EQ(words[0], 2);
+		result = run_on(PSEUDO_CMPXCHG, widths[i], words, ones, 3);
+		CHECK_EQ(result.answer, PSEUDO_REFUSED);
+		CHECK_EQ(result.value, 2);
+		result = run_on(PSEUDO_CMPXCHG, widths[i], words, UINT64_MAX, 2);
+		CHECK_EQ(result.answer, PSEUDO_DONE);
+		CHECK_EQ(words[0], ones);
+		CHECK_EQ(words[1], 0);
+	}
+}
+
+TEST(pseudo_run_tells_unavailable_from_a_touch_outside_of_memory)
+{
+	uint64_t words[2] = {0, 0};
+	struct pseudo_memory memory = {4096, 16, (unsigned char *)words};
+	uint64_t arg[R_ARGS] = {[R_BASE] = 4096, [R_VALUE] = 1};
+	struct pseudo_env env = {&memory, arg, UINT64_MAX, 1, 64, 8};
+
+	CHECK_EQ(pseudo_run(PSEUDO_ADD, &env).answer, PSEUDO_UNAVAILABLE);
+	env.cpu = 1;
+	CHECK_EQ(pseudo_run(PSEUDO_ADD, &env).answer, PSEUDO_UNAVAILABLE);
+	env.bound = 2;
+	CHECK_EQ(pseudo_run(PSEUDO_ADD, &env).answer, 0);
+	CHECK_EQ(words[0] | words[1], 0);
+}
+
+/* Kernel: the range includes its first instruction, and excludes the one behind the commit. */
+TEST(abort_happens_in_the_range_and_only_while_armed)
+{
+	const struct pseudo_program *program = &pseudo_programs[PSEUDO_ADD];
+	struct pseudo_context context = {.armed = 1};
+
+	for (context.pc = 0; context.pc <= program->post_commit; context.pc++)
+		CHECK_EQ(pseudo_in_range(program, &context),
+			 context.pc >= program->start && context.pc < program->post_commit);
+	context.pc = program->start;
+	context.armed = 0;
+	CHECK(!pseudo_in_range(program, &context));
+}
+
+/* ---- Everything that is right ---- */
+
+/* An abort at every step and migration at every step, of one thread with a handler on top. */
+TEST(every_call_with_a_handler_on_top_is_linearizable_on_two_cpus)
+{
+	struct scenario scenario;
+
+	for (enum pseudo_op a = PSEUDO_ADD; a < PSEUDO_OPS; a++)
+		for (enum pseudo_op handler = PSEUDO_ADD; handler < PSEUDO_OPS; handler++) {
+			one_call_each(&scenario, a, PSEUDO_OPS, handler);
+			scenario.attempts = 2;
+			must_be_right(&scenario);
+		}
+	report();
+}
+
+TEST(every_pair_of_calls_is_linearizable_on_two_cpus)
+{
+	struct scenario scenario;
+
+	for (enum pseudo_op a = PSEUDO_ADD; a < PSEUDO_OPS; a++)
+		for (enum pseudo_op b = PSEUDO_ADD; b < PSEUDO_OPS; b++) {
+			one_call_each(&scenario, a, b, PSEUDO_OPS);
+			must_be_right(&scenario);
+		}
+	report();
+}
+
+/* With a third call by a handler on top of A, all on one CPU. */
+static void every_pair_and_handler(enum pseudo_op a)
+{
+	struct scenario scenario;
+
+	for (enum pseudo_op b = PSEUDO_ADD; b < PSEUDO_OPS; b++)
+		for (enum pseudo_op handler = PSEUDO_ADD; handler < PSEUDO_OPS; handler++) {
+			one_call_each(&scenario, a, b, handler);
+			scenario.cpus = 1;
+			must_be_right(&scenario);
+		}
+	report();
+}
+
+#define TEST_EVERY_PAIR_AND_HANDLER(name, op)                                                      \
+	TEST(every_pair_under_a_handler_is_linearizable_for_##name)                                \
+	{                                                                                          \
+		every_pair_and_handler(op);                                                        \
+	}
+TEST_EVERY_PAIR_AND_HANDLER(add, PSEUDO_ADD)
+TEST_EVERY_PAIR_AND_HANDLER(and, PSEUDO_AND)
+TEST_EVERY_PAIR_AND_HANDLER(or, PSEUDO_OR)
+TEST_EVERY_PAIR_AND_HANDLER(add_return, PSEUDO_ADD_RETURN)
+TEST_EVERY_PAIR_AND_HANDLER(xchg, PSEUDO_XCHG)
+TEST_EVERY_PAIR_AND_HANDLER(cmpxchg, PSEUDO_CMPXCHG)
+TEST_EVERY_PAIR_AND_HANDLER(cmpxchg2, PSEUDO_CMPXCHG2)
+TEST_EVERY_PAIR_AND_HANDLER(store_commit, PSEUDO_STORE_COMMIT)
+TEST_EVERY_PAIR_AND_HANDLER(pop, PSEUDO_POP)
+TEST_EVERY_PAIR_AND_HANDLER(push, PSEUDO_PUSH)
+TEST_EVERY_PAIR_AND_HANDLER(copy_commit, PSEUDO_COPY_COMMIT)
+
+/* Two words, each compared by one thread while the other thread changes it. */
+TEST(cmpxchg2_sees_its_second_word_change)
+{
+	struct scenario scenario;
+
+	for (enum pseudo_op b = PSEUDO_ADD; b <= PSEUDO_CMPXCHG2; b++)
+		for (enum pseudo_op handler = PSEUDO_ADD; handler <= PSEUDO_CMPXCHG2; handler++) {
+			one_call_each(&scenario, PSEUDO_CMPXCHG2, b, handler);
+			call_swap_words(&scenario.script[ACTOR_B].call[0]);
+			scenario.cpus = 1;
+			must_be_right(&scenario);
+			scenario.script[ACTOR_HANDLER].length = 0;
+			scenario.cpus = 2;
+			must_be_right(&scenario);
+		}
+	report();
+}
+
+/* Mixed: A with a CPU slot, B without rseq on the shared slot; and both without. */
+TEST(cpu_slots_and_shared_slots_mix)
+{
+	struct scenario scenario;
+
+	for (enum pseudo_op a = PSEUDO_ADD; a < PSEUDO_OPS; a++)
+		for (enum pseudo_op b = PSEUDO_ADD; b < PSEUDO_OPS; b++) {
+			one_call_each(&scenario, a, b, a);
+			scenario.script[ACTOR_B].registered = 0;
+			scenario.cpus = 1;
+			must_be_right(&scenario);
+			scenario.script[ACTOR_A].registered = 0;
+			scenario.script[ACTOR_HANDLER].registered = 0;
+			must_be_right(&scenario);
+		}
+	report();
+}
+
+/* I6: an aborted add goes to the shared slot, where a thread without rseq adds as well. */
+TEST(I6_aborted_adds_meet_others_on_the_shared_slot)
+{
+	struct scenario scenario;
+
+	for (enum pseudo_op b = PSEUDO_ADD; b <= PSEUDO_CMPXCHG; b++) {
+		one_call_each(&scenario, PSEUDO_ADD, b, PSEUDO_ADD);
+		scenario.script[ACTOR_B].registered = 0;
+		scenario.attempts = 0;
+		must_be_right(&scenario);
+	}
+	report();
+}
+
+/* A pops while B pops twice and pushes the first one back: the same head, another next. */
+static void pop_against_pop_pop_push(struct scenario *scenario)
+{
+	scenario_init(scenario, POINTERS);
+	scenario->lists = 1;
+	scenario_call(scenario, ACTOR_A, PSEUDO_POP);
+	scenario_call(scenario, ACTOR_B, PSEUDO_POP);
+	scenario_call(scenario, ACTOR_B, PSEUDO_POP);
+	scenario_call(scenario, ACTOR_B, PSEUDO_PUSH)->node_from = 1;
+}
+
+TEST(field_L3_pop_survives_a_node_that_comes_back)
+{
+	struct scenario scenario;
+
+	pop_against_pop_pop_push(&scenario);
+	must_be_right(&scenario);
+	scenario_call(&scenario, ACTOR_HANDLER, PSEUDO_POP);
+	scenario.cpus = 1;
+	must_be_right(&scenario);
+	report();
+}
+
+TEST(field_L2_no_node_is_handed_out_twice)
+{
+	struct scenario scenario;
+	unsigned i;
+
+	scenario_init(&scenario, POINTERS);
+	scenario.lists = 1;
+	for (i = 0; i < 2; i++) {
+		scenario_call(&scenario, ACTOR_A, PSEUDO_POP);
+		scenario_call(&scenario, ACTOR_A, PSEUDO_PUSH)->node_from = 1;
+		scenario_call(&scenario, ACTOR_B, PSEUDO_POP);
+		if (i == 0)
+			scenario_call(&scenario, ACTOR_B, PSEUDO_PUSH)->node_from = 1;
+		scenario.script[ACTOR_A].length = 2;
+	}
+	scenario.cpus = 1;
+	must_be_right(&scenario);
+	scenario_call(&scenario, ACTOR_HANDLER, PSEUDO_POP);
+	must_be_right(&scenario);
+	report();
+}
+
+/* ---- Everything that is wrong ---- */
+
+/*
+ * A runs the mistaken program against what B does. The same scenario with the right program must
+ * be right, or it would prove nothing about the mistake.
+ */
+static void must_be_found(struct scenario *scenario, enum mistake mistake)
+{
+	struct explored explored;
+
+	CHECK_EQ(scenario->script[ACTOR_A].call[0].op, mistakes[mistake].op);
+	must_be_right(scenario);
+	scenario->script[ACTOR_A].call[0].instead = &mistakes[mistake].program;
+	explored = explore(scenario, stdout);
+	visited += explored.states;
+	CHECK_EQ(explored.wrong, 1);
+	CHECK(explored.length > 0);
+	report();
+}
+
+/* On one CPU, which makes for the clearest stories, where that is enough. */
+static void must_be_found_against(enum mistake mistake, enum pseudo_op b)
+{
+	struct scenario scenario;
+
+	one_call_each(&scenario, mistakes[mistake].op, b, PSEUDO_OPS);
+	scenario.cpus = mistake == MISTAKE_CPU_READ_OUTSIDE ? 2 : 1;
+	must_be_found(&scenario, mistake);
+}
+
+TEST(checker_finds_next_read_outside)
+{
+	struct scenario scenario;
+
+	pop_against_pop_pop_push(&scenario);
+	scenario.cpus = 1;
+	must_be_found(&scenario, MISTAKE_NEXT_READ_OUTSIDE);
+}
+
+TEST(checker_finds_commit_that_is_not_last)
+{
+	must_be_found_against(MISTAKE_COMMIT_NOT_LAST, PSEUDO_OPS);
+}
+
+TEST(checker_finds_store_before_compare)
+{
+	must_be_found_against(MISTAKE_STORE_BEFORE_COMPARE, PSEUDO_STORE_COMMIT);
+}
+
+TEST(checker_finds_word_compared_outside)
+{
+	struct scenario scenario;
+
+	one_call_each(&scenario, PSEUDO_CMPXCHG2, PSEUDO_CMPXCHG2, PSEUDO_OPS);
+	call_swap_words(&scenario.script[ACTOR_B].call[0]);
+	scenario.cpus = 1;
+	must_be_found(&scenario, MISTAKE_COMPARED_OUTSIDE);
+}
+
+TEST(checker_finds_value_loaded_outside)
+{
+	must_be_found_against(MISTAKE_LOADED_OUTSIDE, PSEUDO_ADD_RETURN);
+}
+
+TEST(checker_finds_cpu_number_read_outside)
+{
+	must_be_found_against(MISTAKE_CPU_READ_OUTSIDE, PSEUDO_ADD);
+}
+
+TEST(checker_finds_abort_handler_that_continues)
+{
+	must_be_found_against(MISTAKE_ABORT_CONTINUES, PSEUDO_ADD);
+}
+
+TEST(checker_finds_restart_without_arming)
+{
+	must_be_found_against(MISTAKE_NOT_ARMED_AGAIN, PSEUDO_ADD);
+}
+
+TEST(checker_finds_add_without_a_section)
+{
+	must_be_found_against(MISTAKE_NO_SECTION, PSEUDO_ADD);
+}
+
+TEST(checker_finds_range_that_ends_before_the_commit)
+{
+	must_be_found_against(MISTAKE_RANGE_TOO_SHORT, PSEUDO_ADD);
+}
+
+TEST(checker_finds_range_that_goes_on_behind_the_commit)
+{
+	must_be_found_against(MISTAKE_RANGE_TOO_LONG, PSEUDO_OPS);
+}
+
+/* A handler alone, without a second thread, must be enough as well. */
+TEST(field_F1_checker_finds_mistakes_that_only_a_handler_uncovers)
+{
+	static const enum mistake of_one_thread[] = {
+		MISTAKE_LOADED_OUTSIDE, MISTAKE_ABORT_CONTINUES, MISTAKE_NOT_ARMED_AGAIN,
+		MISTAKE_NO_SECTION, MISTAKE_RANGE_TOO_SHORT};
+
+	for (unsigned i = 0; i < sizeof(of_one_thread) / sizeof(of_one_thread[0]); i++) {
+		struct scenario scenario;
+
+		one_call_each(&scenario, mistakes[of_one_thread[i]].op, PSEUDO_OPS, PSEUDO_ADD);
+		scenario.cpus = 1;
+		must_be_found(&scenario, of_one_thread[i]);
+	}
+}
+
+TEST_MAIN()
