@@ -49,9 +49,9 @@ struct bench_method {
 	long (*total)(void); /* counted so far; NULL: nothing to check */
 	int (*open)(const struct bench_method *m, const char **why); /* 0, or -errno and why not */
 	void (*close)(const struct bench_method *m);
-	unsigned parts;   /* an operation counts as so many (slots of a sum); 0: as one */
 	const char *unit; /* NULL: "ns/op" */
 	long arg;         /* for methods that share a loop */
+	unsigned parts;   /* an operation counts as so many (slots of a sum); 0: as one */
 	int in_turns;     /* the threads alternate: wall time over all operations */
 };
 

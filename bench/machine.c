@@ -52,7 +52,7 @@ static int cpuinfo(const char *name, char *value, size_t size)
 
 	while (file && !found && fgets(line, sizeof(line), file)) {
 		colon = strchr(line, ':');
-		if (!colon || strncmp(line, name, strlen(name)))
+		if (!colon || strncmp(line, name, strlen(name)) != 0)
 			continue;
 		colon += strspn(colon, ": \t");
 		colon[strcspn(colon, "\n")] = '\0';
