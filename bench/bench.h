@@ -97,7 +97,8 @@ struct bench_row *bench_add_at(struct bench_plan *plan, const struct bench_metho
 void bench_add_threads(struct bench_plan *plan, const struct bench_method *m,
 		       const struct bench_peer *peer); /* at every number of threads asked for */
 void bench_set_base(struct bench_row *row, struct bench_row *base);
-/* A row that is `row` less `less`; its ratio is to `unit` less `less`. Not measured: computed. */
+/* A row that is `row` less `less`; its ratio is to `unit` less `less` (NULL: none). Not measured:
+ * computed. */
 void bench_add_less(struct bench_plan *plan, struct bench_row *row, struct bench_row *less,
 		    struct bench_row *unit, const char *param);
 __attribute__((format(printf, 2, 3))) void bench_note(struct bench_plan *plan, const char *text,

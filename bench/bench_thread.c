@@ -54,14 +54,13 @@ static void fill_getcpu(struct bench_plan *plan)
 		rows[n++] = bench_add(plan, &portable[i]);
 	for (i = 0; bench_arch_getcpu[i].name && n < sizeof(rows) / sizeof(rows[0]); i++)
 		rows[n++] = bench_add(plan, &bench_arch_getcpu[i]);
+	if (!rows[0])
+		return;
 	for (i = 0; i < n; i++)
 		bench_add_less(plan, rows[i], empty_row, rows[0], "less empty loop");
-	if (rows[0])
-		bench_note(
-			plan,
-			"less empty loop: the ratio is to rseq cpu_id less the empty loop; where "
-			"that is lost in the noise, a tenth of the empty loop stands for it, and "
-			"the ratio is a lower bound");
+	bench_note(plan, "less empty loop: the ratio is to rseq cpu_id less the empty loop; where "
+			 "that is lost in the noise, a tenth of the empty loop stands for it, and "
+			 "the ratio is a lower bound");
 }
 
 const struct bench_table bench_getcpu = {

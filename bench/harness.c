@@ -165,7 +165,7 @@ void bench_add_less(struct bench_plan *plan, struct bench_row *row, struct bench
 {
 	struct bench_row *computed;
 
-	if (!row || !less || !unit)
+	if (!row || !less)
 		return;
 	computed = add_row(plan, row->method, row->threads);
 	computed->param = param;
@@ -326,10 +326,11 @@ static void compute_rows(struct bench_plan *plan)
 		row = plan->rows[i];
 		if (!row->minuend || row->failed)
 			continue;
-		row->failed = row->minuend->failed || row->less->failed || row->unit_row->failed;
+		row->failed = row->minuend->failed || row->less->failed ||
+			      (row->unit_row && row->unit_row->failed);
 		if (row->failed)
 			continue;
-		unit = row->unit_row->now - row->less->now;
+		unit = row->unit_row ? row->unit_row->now - row->less->now : NAN;
 		if (unit < row->less->now / 10)
 			unit = row->less->now / 10;
 		row->now = row->minuend->now - row->less->now;

@@ -60,6 +60,7 @@ struct bench_child *bench_child_get(const struct bench_peer *peer, const char *t
 void bench_child_slice(struct bench_child *child, const struct bench_method *m, unsigned threads,
 		       unsigned long ops, struct bench_slice *out);
 void bench_children_end(void);
+int bench_find_helper(const char *name, char *path, size_t size); /* 0 or -errno */
 
 /* serve.c: the socket between parent and child, and the child's loop */
 struct bench_request {

@@ -57,7 +57,7 @@ static char **peer_environment(const struct bench_peer *peer)
 }
 
 /* Helpers lie beside the command in the build tree, and in libexec once installed. */
-static int find_program(const char *name, char *path, size_t size)
+int bench_find_helper(const char *name, char *path, size_t size)
 {
 	static const char *const places[] = {"bench/", "../bench/", "../libexec/percpu/", ""};
 	char self[4096], *slash;
@@ -105,7 +105,8 @@ static int child_start(struct bench_child *child, const char **why)
 	int pair[2], err;
 
 	*why = "its helper program is not installed";
-	err = child->peer->program ? find_program(child->peer->program, path, sizeof(path)) : 0;
+	err = child->peer->program ? bench_find_helper(child->peer->program, path, sizeof(path))
+				   : 0;
 	if (err)
 		return err;
 	if (!child->peer->program)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * One SVG picture per table, drawn by gnuplot: lines over the number of threads where a table has
- * several, bars where it has one. Both have a logarithmic time axis: methods differ by decades.
+ * several, bars where it has one. Where methods differ by decades, the time axis is logarithmic.
  */
 #include <math.h>
 #include <signal.h>
@@ -173,13 +173,14 @@ static void draw_lines(FILE *out, const struct bench_plan *plan)
 }
 
 /* The rows as a gnuplot data block: position from below, figure, label. Returns their number. */
-static int bar_data(FILE *out, const struct bench_plan *plan, double *low)
+static int bar_data(FILE *out, const struct bench_plan *plan, double *low, double *high)
 {
 	double ns;
 	int n = 0, at;
 	size_t i;
 
 	*low = INFINITY;
+	*high = 0;
 	for (i = 0; i < plan->nrows; i++)
 		n += drawn(plan, i);
 	fprintf(out, "$rows << END\n");
@@ -188,6 +189,7 @@ static int bar_data(FILE *out, const struct bench_plan *plan, double *low)
 			continue;
 		ns = bench_row_result(plan, plan->rows[i]).ns_median;
 		*low = ns < *low ? ns : *low;
+		*high = ns > *high ? ns : *high;
 		fprintf(out, "%d %.4f ", --at, ns);
 		label(out, plan->rows[i]);
 		fprintf(out, "\n");
@@ -196,21 +198,24 @@ static int bar_data(FILE *out, const struct bench_plan *plan, double *low)
 	return n;
 }
 
-/* Bars from the left end of the axis, the first row at the top, each with its figure. */
+/*
+ * Bars from the left end of the axis, the first row at the top, each with its figure. Methods that
+ * are close to each other get an axis from 0: a logarithmic one would make much of little.
+ */
 static void draw_bars(FILE *out, const struct bench_plan *plan)
 {
-	double low;
-	int n = bar_data(out, plan, &low);
+	double low, high, left;
+	int n = bar_data(out, plan, &low, &high), log = high > 20 * low;
 
 	heading(out, plan, 110 + 24 * n);
-	low = pow(10, floor(log10(low / 1.5)));
+	left = log ? pow(10, floor(log10(low / 1.5))) : 0;
 	fprintf(out,
-		"set logscale x\nset xlabel axis\nunset key\nset style fill solid 0.75\n"
+		"%sset xlabel axis\nunset key\nset style fill solid 0.75\n"
 		"set yrange [-0.7:%d.7]\nset xrange [%g:*]\nset offsets 0, graph 0.08, 0, 0\n"
 		"plot $rows using (%g):1:(%g):2:($1-0.35):($1+0.35):ytic(3) with boxxyerror "
 		"lc rgb '#3b75af', $rows using 2:1:(sprintf('%%.2f', $2)) with labels left offset "
 		"0.5,0\n",
-		n - 1, low, low, low);
+		log ? "set logscale x\n" : "", n - 1, left, left, left);
 }
 
 void bench_picture(const struct bench_plan *plan)

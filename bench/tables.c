@@ -4,9 +4,19 @@
 
 #include "bench.h"
 
-#define TABLES(x)                                                                                  \
-	x(bench_counters) x(bench_getcpu) x(bench_switch) x(bench_reads) x(bench_this_cpu)         \
-		x(bench_thread) x(bench_area) x(bench_limit) x(bench_zone)
+/* clang-format off */
+#define TABLES(x) \
+	x(bench_counters) \
+	x(bench_getcpu) \
+	x(bench_switch) \
+	x(bench_start) \
+	x(bench_reads) \
+	x(bench_this_cpu) \
+	x(bench_thread) \
+	x(bench_area) \
+	x(bench_limit) \
+	x(bench_zone)
+/* clang-format on */
 
 #define DECLARE(table) extern const struct bench_table table;
 TABLES(DECLARE)
