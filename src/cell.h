@@ -9,7 +9,7 @@
 
 #include "internal.h"
 
-typedef int64_t percpu__cell __attribute__((aligned(8)));
+#include <percpu/counter.h>
 
 #if __GCC_ATOMIC_LLONG_LOCK_FREE == 2
 
@@ -44,19 +44,12 @@ bool percpu__cell_replace(percpu__cell *cell, int64_t *expect, int64_t value);
 
 #endif
 
-/*
- * Adds to the calling thread's shared slot, which must be chosen already. A slot that changes
- * between the load and the exchange is being used by another thread: the next one is taken.
- */
+/* Adds to the calling thread's shared slot, which must be chosen already. */
 static inline void percpu__shared_cell_add(void *base, int64_t n)
 {
 	percpu__cell *cell = percpu__shared_copy(base);
-	int64_t seen = percpu__cell_read(cell);
 
-	while (UNLIKELY(!percpu__cell_replace(cell, &seen, (int64_t)((uint64_t)seen + (uint64_t)n)))) {
-		cell = percpu__slot(base, percpu__shared_move());
-		seen = percpu__cell_read(cell);
-	}
+	(void)percpu__cell_add_return(cell, n);
 }
 
 /* The same with the modular sum spelled out, so that wrapping is defined. */

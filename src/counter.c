@@ -63,21 +63,31 @@ static COLD void add_aside(struct percpu_counter *counter, int64_t n)
 	errno = saved;
 }
 
-void percpu__counter_shared(struct percpu_counter *counter, int64_t n)
+/* The counter has no slots yet or any more, or the thread must look after its shared one. */
+void percpu__counter_first(struct percpu_counter *counter, int64_t n)
 {
 	void *base = base_of(counter);
 
-	if (UNLIKELY(!base || !percpu__thread_ready())) {
+	if (!base || !percpu__thread_ready()) {
 		add_aside(counter, n);
 		return;
 	}
+	if (!percpu__shared_valid())
+		percpu__shared_look_around(base);
 	percpu__shared_cell_add(base, n);
 }
 
 void percpu__counter_outline(struct percpu_counter *counter, int64_t n)
 {
-	if (UNLIKELY(!percpu__seq_add_handle_8(&counter->handle, n)))
-		percpu__counter_shared(counter, n);
+	void *base;
+
+	if (__builtin_expect(percpu__seq_add_handle_8(&counter->handle, n), 1))
+		return;
+	base = base_of(counter);
+	if (__builtin_expect(base && percpu__shared_valid(), 1))
+		percpu__shared_cell_add(base, n);
+	else
+		percpu__counter_first(counter, n);
 }
 
 static int64_t sum_slots(const char *base)
@@ -104,6 +114,7 @@ int64_t percpu_counter_sum(struct percpu_counter *counter)
 		return sum;
 	sum = percpu__plus(sum, sum_slots(base));
 	percpu__cell_write(percpu__note(base), sum);
+	percpu__shared_new_epoch();
 	return sum;
 }
 

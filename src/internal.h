@@ -36,10 +36,9 @@ struct percpu__rseq {
 #define PERCPU__RSEQ_ORIGINAL_SIZE 32u
 #define PERCPU__RSEQ_ORIGINAL_ACTIVE 20u
 
-/* thread.c: the calling thread's shared slot, as an index and as a byte offset. */
+/* thread.c: the calling thread. */
 struct percpu__self {
-	size_t shared_offset; /* from slot 0 to its shared slot; 0: none chosen yet */
-	uint32_t shared;      /* its index */
+	uint32_t shared;      /* the index of its shared slot */
 	uint8_t state;        /* of its registration: enum in thread.c */
 	uint8_t rounds;       /* of thread-specific data destructors seen */
 	uint8_t vfork;        /* length that percpu_vfork_begin() unregistered */
@@ -54,21 +53,25 @@ extern __thread struct percpu__self percpu__self
 HIDDEN bool percpu__thread_slow(void);
 /* This thread's shared slot met somebody else: the next one is taken and returned. */
 HIDDEN uint32_t percpu__shared_move(void);
+/* Begins a new epoch, if any thread uses a shared slot (area.h). */
+HIDDEN void percpu__shared_new_epoch(void);
+/* The thread's part of it: is another thread adding to this word of its shared slot? */
+HIDDEN void percpu__shared_look_around(void *base);
 
 /* this_cpu.c: makes the locks of so many shared slots; how many it could make. */
-#define PERCPU__SHARED_MIN 4u
+#define PERCPU__SHARED_MIN 16u
 HIDDEN unsigned percpu__shared_start(unsigned wanted);
 
 /* True when the thread has a shared slot (percpu__self is filled in). */
 static inline bool percpu__thread_ready(void)
 {
-	return __builtin_expect(percpu__self.shared_offset != 0, 1) || percpu__thread_slow();
+	return __builtin_expect(percpu__shared.epoch != 0, 1) || percpu__thread_slow();
 }
 
 /* The shared slot's copy of a word; only when the thread is ready. */
 static inline void *percpu__shared_copy(void *base)
 {
-	return (char *)base + percpu__self.shared_offset;
+	return (char *)base + percpu__shared.offset;
 }
 
 /*

@@ -24,6 +24,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "cell.h"
+
 /* Auxiliary vector entries and commands by value: old headers lack them, kernels may not. */
 #define AUXV_RSEQ_FEATURE_SIZE 27
 #define MEMBARRIER_RSEQ (1 << 7)
@@ -56,6 +58,9 @@ static struct {
 } process;
 
 struct percpu__rt percpu__rt_writable;
+
+__thread struct percpu__shared percpu__shared __attribute__((tls_model("initial-exec")));
+uint32_t percpu__shared_epoch = 1;
 
 __thread struct percpu__self percpu__self
 	__attribute__((tls_model("initial-exec"), visibility("hidden")));
@@ -163,20 +168,42 @@ static void register_thread(void)
 		register_self();
 }
 
-static uint32_t choose_shared(void)
+uint32_t percpu__shared_move(void)
 {
 	uint32_t shared = percpu__rt_writable.nslots - percpu__rt_writable.ncpus;
 	uint32_t k = __atomic_fetch_add(&process.next_shared, 1, __ATOMIC_RELAXED) % shared;
 
 	k += percpu__rt_writable.ncpus;
 	percpu__self.shared = k;
-	percpu__self.shared_offset = (size_t)k * PERCPU_STRIDE;
+	percpu__shared.offset = (size_t)k * PERCPU_STRIDE;
 	return k;
 }
 
-uint32_t percpu__shared_move(void)
+/* Lost updates do no harm: one new epoch is as good as two. 0 is for threads without a slot. */
+void percpu__shared_new_epoch(void)
 {
-	return choose_shared();
+	uint32_t epoch = __atomic_load_n(&percpu__shared_epoch, __ATOMIC_RELAXED) + 1;
+
+	if (__atomic_load_n(&process.next_shared, __ATOMIC_RELAXED) != 0)
+		__atomic_store_n(&percpu__shared_epoch, epoch ? epoch : 1, __ATOMIC_RELAXED);
+}
+
+/* Somebody who adds without pause changes the word between a load and an exchange soon. */
+#define LOOKS 16
+
+void percpu__shared_look_around(void *base)
+{
+	percpu__cell *cell = percpu__shared_copy(base);
+
+	percpu__shared.epoch = __atomic_load_n(&percpu__shared_epoch, __ATOMIC_RELAXED);
+	for (int looks = 0; looks < LOOKS; looks++) {
+		int64_t seen = percpu__cell_read(cell);
+
+		if (!percpu__cell_replace(cell, &seen, seen)) {
+			(void)percpu__shared_move();
+			return;
+		}
+	}
 }
 
 static bool started(void);
@@ -189,7 +216,9 @@ bool percpu__thread_slow(void)
 	if (ready) {
 		if (percpu__self.state == NEW)
 			register_thread();
-		(void)choose_shared();
+		(void)percpu__shared_move();
+		percpu__shared_new_epoch();
+		percpu__shared.epoch = percpu__shared_epoch;
 	}
 	errno = saved;
 	return ready;
@@ -490,8 +519,8 @@ static void say_mode(void)
 }
 
 /*
- * Before every other constructor of the program or library that it is linked into, and the shared
- * library asks the dynamic linker to be the first of all (-z initfirst): a sequence stores to
+ * Before every other constructor of the program or library that it is linked into; the dynamic
+ * linker runs the shared library's before those of all that depend on it. A sequence stores to
  * rseq_cs, for which percpu__rt must be right, before it finds out that an object is not ready.
  * Compilers keep such priorities to libraries like this one and warn about them.
  */

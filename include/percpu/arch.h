@@ -68,7 +68,7 @@
     !defined(ARCH_ADD) || !defined(ARCH_MOVE) || !defined(ARCH_LEAVE_IF_NE) ||                     \
     !defined(ARCH_LEAVE_IF_NE_B) || !defined(ARCH_LEAVE_IF_REG_NE) ||                              \
     !defined(ARCH_LEAVE_IF_POINTER_NE) || !defined(ARCH_LEAVE_IF_NULL) ||                          \
-    !defined(ARCH_LOAD_POINTER) || !defined(ARCH_STORE_POINTER) || !defined(ARCH_LOAD_NEXT) ||     \
+    !defined(ARCH_LOAD_POINTER) || !defined(ARCH_STORE_POINTER) || !defined(ARCH_STORE_FOLLOWING) ||     \
     !defined(ARCH_STORE_NEXT) || !defined(ARCH_COPY) || !defined(ARCH_DELAY)
 #error "percpu: arch file incomplete: bodies of sequences"
 #endif

@@ -62,6 +62,23 @@ PERCPU__INLINE void *percpu__slot(const void *p, unsigned slot)
 	return (char *)(uintptr_t)p + (size_t)slot * PERCPU_STRIDE;
 }
 
+/*
+ * The shared slot that the calling thread uses: bytes from slot 0 to it, valid while the thread's
+ * epoch is the process's. A new epoch sends every such thread to its slow path once, where it
+ * looks whether it has the slot to itself and moves if not. New threads and sums begin one.
+ */
+struct percpu__shared {
+	size_t offset;
+	uint32_t epoch; /* 0: no slot chosen yet */
+};
+extern __thread struct percpu__shared percpu__shared __attribute__((tls_model("initial-exec")));
+extern uint32_t percpu__shared_epoch;
+
+PERCPU__INLINE bool percpu__shared_valid(void)
+{
+	return percpu__shared.epoch == *(const volatile uint32_t *)&percpu__shared_epoch;
+}
+
 /* The copy in a slot, of p's type but const: a look at what a CPU counted. */
 #define percpu_ptr(p, slot)                                                                        \
 	((__typeof__(*(p)) const *)(const void *)percpu__slot((p), (slot)))

@@ -128,8 +128,9 @@ struct percpu__handle {
 	PERCPU__COLD_END
 
 #define PERCPU__OUT [left] ARCH_C_BUDGET(left), [slot] "=&r"(*slot)
+/* rt is the sequence's own copy of percpu__rt, so that it costs no register to reach. */
 #define PERCPU__IN										\
-	[rseq] ARCH_C_RSEQ(percpu__rt.rseq_offset), [bound] ARCH_C_BOUND(percpu__rt.bound),	\
+	[rseq] ARCH_C_RSEQ(rt.rseq_offset), [bound] ARCH_C_BOUND(rt.bound),			\
 	    [base] ARCH_C_BASE(base)
 #define PERCPU__CLOBBER ARCH_CLOBBER_A, ARCH_CLOBBER_DATA ARCH_CLOBBER_FLAGS
 
@@ -151,6 +152,7 @@ struct percpu__handle {
 #define PERCPU__DEFINE_RMW(name, op, w, type)							\
 	PERCPU__INLINE bool percpu__seq_##name##_##w(void *base, type value)			\
 	{											\
+		const struct percpu__rt rt = percpu__rt;					\
 		__asm__ goto(PERCPU__RMW(#name, op, w, "%[bound]", PERCPU__FIND)		\
 			     : /* no outputs: compilers get them wrong on the jump edge */	\
 			     : PERCPU__IN, [value] ARCH_C_VALUE_##w(value)			\
@@ -170,11 +172,12 @@ struct percpu__handle {
 	PERCPU__INLINE bool percpu__seq_add_handle_##w(const struct percpu__handle *handle,	\
 						       type value)				\
 	{											\
+		const struct percpu__rt rt = percpu__rt;					\
 		__asm__ goto(PERCPU__RMW("add_handle", "add", w, ARCH_HANDLE_BOUND,		\
 					 ARCH_ADD_HANDLE_BASE)					\
 			     :									\
-			     : [rseq] ARCH_C_RSEQ(percpu__rt.rseq_offset), ARCH_C_HANDLE(handle), \
-			       [value] ARCH_C_VALUE_##w(value)					\
+			     : [rseq] ARCH_C_RSEQ(rt.rseq_offset), ARCH_C_HANDLE(handle),	\
+			       ARCH_C_HANDLE_VALUE(value)     					\
 			     : PERCPU__CLOBBER ARCH_CLOBBER_RMW_##w				\
 			     : cold);								\
 		return true;									\
@@ -188,6 +191,7 @@ struct percpu__handle {
 	PERCPU__INLINE int percpu__seq_add_return_##w(void *base, type value, type *sum,	\
 						      uint32_t *slot)				\
 	{											\
+		const struct percpu__rt rt = percpu__rt;					\
 		int left = PERCPU__ATTEMPTS;							\
 		type result;									\
 		__asm__ volatile(PERCPU__ENTER PERCPU__FIND					\
@@ -207,6 +211,7 @@ struct percpu__handle {
 	PERCPU__INLINE int percpu__seq_xchg_##w(void *base, type value, type *previous,		\
 						uint32_t *slot)					\
 	{											\
+		const struct percpu__rt rt = percpu__rt;					\
 		int left = PERCPU__ATTEMPTS;							\
 		type seen;									\
 		__asm__ volatile(PERCPU__ENTER PERCPU__FIND					\
@@ -225,6 +230,7 @@ struct percpu__handle {
 	PERCPU__INLINE int percpu__seq_cmpxchg_##w(void *base, type expect, type value,		\
 						   type *previous, uint32_t *slot)		\
 	{											\
+		const struct percpu__rt rt = percpu__rt;					\
 		int left = PERCPU__ATTEMPTS;							\
 		type seen;									\
 		__asm__ volatile(PERCPU__ENTER PERCPU__FIND					\
@@ -245,6 +251,7 @@ struct percpu__handle {
 	PERCPU__INLINE int percpu__seq_cmpxchg2_##w(void *base, type expect, type value,	\
 						    void *base2, type expect2, uint32_t *slot)	\
 	{											\
+		const struct percpu__rt rt = percpu__rt;					\
 		int left = PERCPU__ATTEMPTS;							\
 		__asm__ volatile(PERCPU__ENTER PERCPU__FIND_TWO					\
 				 ARCH_LEAVE_IF_NE_B(w, "expect2", "7f")				\
@@ -263,17 +270,19 @@ struct percpu__handle {
 /* if (*p == expect) { *p2 = first, where nobody looks yet; *p = value; } */
 #define PERCPU__DEFINE_STORE_COMMIT(w, type)							\
 	PERCPU__INLINE int percpu__seq_store_commit_##w(void *base, type expect, type value,	\
-							void *base2, type first, uint32_t *slot) \
+							void *base2, type first, uint32_t *slot)\
 	{											\
+		const struct percpu__rt rt = percpu__rt;					\
 		int left = PERCPU__ATTEMPTS;							\
+		type data;									\
 		__asm__ volatile(PERCPU__ENTER PERCPU__FIND_TWO					\
-				 ARCH_STORE_B(w, "first")					\
+				 ARCH_STORE_B(w, "first", "data")				\
 				 ARCH_LEAVE_IF_NE(w, "expect", "7f")				\
 				 ARCH_STORE(w, "value")						\
 				 PERCPU__LEAVE_OR_REFUSE("store_commit")			\
-				 : PERCPU__OUT							\
+				 : PERCPU__OUT, [data] ARCH_C_OUT_##w(data)			\
 				 : PERCPU__IN, [base2] ARCH_C_BASE(base2),			\
-				   [expect] ARCH_C_IN_##w(expect), [first] ARCH_C_IN_##w(first), \
+				   [expect] ARCH_C_IN_##w(expect), [first] ARCH_C_IN_##w(first),\
 				   [value] ARCH_C_IN_##w(value)					\
 				 : PERCPU__CLOBBER, ARCH_CLOBBER_B "memory");			\
 		return left;									\
@@ -306,15 +315,15 @@ PERCPU__DEFINE_ADD_HANDLE(8, int64_t)
  */
 PERCPU__INLINE int percpu__seq_pop(void *base, size_t offset, void **node, uint32_t *slot)
 {
+	const struct percpu__rt rt = percpu__rt;
 	int left = PERCPU__ATTEMPTS;
 	void *head, *next;
 	__asm__ volatile(PERCPU__ENTER PERCPU__FIND
 			 ARCH_LOAD_POINTER("head")
 			 ARCH_LEAVE_IF_NULL("head", "7f")
-			 ARCH_LOAD_NEXT("head", "offset", "next")
-			 ARCH_STORE_POINTER("next")
+			 ARCH_STORE_FOLLOWING("head", "offset", "next")
 			 PERCPU__LEAVE_OR_REFUSE("pop")
-			 : PERCPU__OUT, [head] "=&r"(head), [next] "=&r"(next)
+			 : PERCPU__OUT, [head] "=&r"(head), [next] ARCH_C_NEXT(next)
 			 : PERCPU__IN, [offset] ARCH_C_IN_POINTER(offset)
 			 : PERCPU__CLOBBER, "memory");
 	*node = head;
@@ -324,6 +333,7 @@ PERCPU__INLINE int percpu__seq_pop(void *base, size_t offset, void **node, uint3
 /* *(node + offset) = *p, where nobody looks yet; *p = node. */
 PERCPU__INLINE int percpu__seq_push(void *base, size_t offset, void *node, uint32_t *slot)
 {
+	const struct percpu__rt rt = percpu__rt;
 	int left = PERCPU__ATTEMPTS;
 	void *head;
 	__asm__ volatile(PERCPU__ENTER PERCPU__FIND
@@ -346,20 +356,22 @@ PERCPU__INLINE int percpu__seq_copy_commit(void *base, uintptr_t expect, uintptr
 					   void *base2, const void *source, size_t size,
 					   uint32_t *slot)
 {
+	const struct percpu__rt rt = percpu__rt;
 	int left = PERCPU__ATTEMPTS;
-	uintptr_t from, count, data;
+	uintptr_t from, data;
+	const char *end = (const char *)source + size;
+	const char *words = (const char *)source + size / sizeof(data) * sizeof(data);
 	__asm__ volatile(PERCPU__ENTER PERCPU__FIND_TWO
 			 ARCH_LEAVE_IF_POINTER_NE("expect", "data", "7f")
 			 ARCH_MOVE("from", "source")
-			 ARCH_MOVE("count", "size")
-			 ARCH_COPY("from", "count", "data")
+			 ARCH_COPY("from", "words", "end", "data")
 			 ARCH_STORE_POINTER("value")
 			 PERCPU__LEAVE_OR_REFUSE("copy_commit")
-			 : PERCPU__OUT, [from] "=&r"(from), [count] "=&r"(count),
-			   [data] ARCH_C_OUT_1(data)
+			 : PERCPU__OUT, [from] "=&r"(from), [data] ARCH_C_OUT_1(data)
 			 : PERCPU__IN, [base2] ARCH_C_BASE(base2),
 			   [expect] ARCH_C_IN_POINTER(expect), [value] ARCH_C_IN_POINTER(value),
-			   [source] ARCH_C_IN_POINTER(source), [size] ARCH_C_IN_POINTER(size)
+			   [source] ARCH_C_FAR(source), [words] ARCH_C_FAR(words),
+			   [end] ARCH_C_FAR(end)
 			 : PERCPU__CLOBBER, ARCH_CLOBBER_B "memory");
 	return left;
 }

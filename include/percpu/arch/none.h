@@ -8,7 +8,8 @@
 #define ARCH_NAME "none"
 #define ARCH_HAVE_SEQ 0
 #define ARCH_HAVE_SEQ_8 0
-#define ARCH_INLINE_COUNTER 0
+/* Inline where a 64-bit atomic is one. */
+#define ARCH_INLINE_COUNTER (__GCC_ATOMIC_LLONG_LOCK_FREE == 2)
 
 /* The baseline of every counter bench, as near to one unlocked add as C comes. */
 #define ARCH_PLAIN_INC(ptr)                                                                        \

@@ -34,11 +34,12 @@
 #define ARCH_CLOBBER_FLAGS "cc"
 
 /*
- * Operand constraints: rseq offset, bound and base; inputs by width (with or without immediates);
- * outputs by width; the number of attempts left; a handle.
+ * Operand constraints: rseq offset, bound and base; inputs by width (with or without immediates),
+ * pointers, and pointers there may be too many of for registers; outputs by width, and one that
+ * only ARCH_STORE_FOLLOWING uses; the number of attempts left; a handle.
  */
 #define ARCH_C_RSEQ "r"
-#define ARCH_C_BOUND "rm"
+#define ARCH_C_BOUND "r"
 #define ARCH_C_BASE "r"
 #define ARCH_C_VALUE_1 "iq"
 #define ARCH_C_VALUE_2 "ir"
@@ -49,12 +50,15 @@
 #define ARCH_C_IN_4 "r"
 #define ARCH_C_IN_8 "r"
 #define ARCH_C_IN_POINTER "r"
+#define ARCH_C_FAR "rm"
+#define ARCH_C_NEXT "=&r"
 #define ARCH_C_OUT_1 "=&q"
 #define ARCH_C_OUT_2 "=&r"
 #define ARCH_C_OUT_4 "=&r"
 #define ARCH_C_OUT_8 "=&r"
 #define ARCH_C_BUDGET "+r"
 #define ARCH_C_HANDLE(h) [handle] "r"(h), "m"(*(h))
+#define ARCH_C_HANDLE_VALUE(v) [value] "er"(v)
 
 /* Instruction suffix and operand modifier of each width. */
 #define ARCH_SUFFIX_1 "b"
@@ -93,7 +97,7 @@
 #define ARCH_RMW(op, w, val) op ARCH_SUFFIX_##w " " ARCH_OP_##w(val) ", (" ARCH_A ")\n\t"
 #define ARCH_LOAD(w, dst) "mov" ARCH_SUFFIX_##w " (" ARCH_A "), " ARCH_OP_##w(dst) "\n\t"
 #define ARCH_STORE(w, src) "mov" ARCH_SUFFIX_##w " " ARCH_OP_##w(src) ", (" ARCH_A ")\n\t"
-#define ARCH_STORE_B(w, src) "mov" ARCH_SUFFIX_##w " " ARCH_OP_##w(src) ", (" ARCH_B ")\n\t"
+#define ARCH_STORE_B(w, src, tmp) "mov" ARCH_SUFFIX_##w " " ARCH_OP_##w(src) ", (" ARCH_B ")\n\t"
 #define ARCH_ADD(w, src, dst) "add" ARCH_SUFFIX_##w " " ARCH_OP_##w(src) ", " ARCH_OP_##w(dst) "\n\t"
 #define ARCH_LEAVE_IF_NE(w, value, label)                                                          \
 	"cmp" ARCH_SUFFIX_##w " " ARCH_OP_##w(value) ", (" ARCH_A ")\n\t"                          \
@@ -112,34 +116,32 @@
 #define ARCH_LOAD_POINTER(dst) ARCH_LOAD(8, dst)
 #define ARCH_STORE_POINTER(src) ARCH_STORE(8, src)
 
-/* Pointers inside a node: tmp = *(node + offset), *(node + offset) = tmp. */
-#define ARCH_LOAD_NEXT(node, offset, tmp) "movq (%q[" node "],%q[" offset "]), %q[" tmp "]\n\t"
+/* Pointers inside a node: *A = *(node + offset), and *(node + offset) = tmp. */
+#define ARCH_STORE_FOLLOWING(node, offset, tmp)                                                    \
+	"movq (%q[" node "],%q[" offset "]), %q[" tmp "]\n\t"                                      \
+	"movq %q[" tmp "], (" ARCH_A ")\n\t"
 #define ARCH_STORE_NEXT(node, offset, tmp) "movq %q[" tmp "], (%q[" node "],%q[" offset "])\n\t"
 
-/* Copy: B = destination; s and n are copies of source and length, changed; t holds the data. */
+/* Copy to B: words until from reaches words, then bytes until it reaches end. */
 #define ARCH_MOVE(dst, src) "movq %q[" src "], %q[" dst "]\n\t"
-#define ARCH_COPY(s, n, t)                                                                         \
-	"cmpq $8, %q[" n "]\n\t"                                                                   \
-	"jb 42f\n\t"                                                                               \
+#define ARCH_COPY(from, words, end, data)                                                          \
 	"41:\n\t"                                                                                  \
-	"movq (%q[" s "]), %q[" t "]\n\t"                                                          \
-	"movq %q[" t "], (" ARCH_B ")\n\t"                                                         \
-	"addq $8, %q[" s "]\n\t"                                                                   \
+	"cmpq %q[" words "], %q[" from "]\n\t"                                                     \
+	"je 42f\n\t"                                                                               \
+	"movq (%q[" from "]), %q[" data "]\n\t"                                                    \
+	"movq %q[" data "], (" ARCH_B ")\n\t"                                                      \
+	"addq $8, %q[" from "]\n\t"                                                                \
 	"addq $8, " ARCH_B "\n\t"                                                                  \
-	"subq $8, %q[" n "]\n\t"                                                                   \
-	"cmpq $8, %q[" n "]\n\t"                                                                   \
-	"jae 41b\n\t"                                                                              \
+	"jmp 41b\n\t"                                                                              \
 	"42:\n\t"                                                                                  \
-	"testq %q[" n "], %q[" n "]\n\t"                                                           \
-	"jz 44f\n\t"                                                                               \
-	"43:\n\t"                                                                                  \
-	"movb (%q[" s "]), %b[" t "]\n\t"                                                          \
-	"movb %b[" t "], (" ARCH_B ")\n\t"                                                         \
-	"incq %q[" s "]\n\t"                                                                       \
+	"cmpq %q[" end "], %q[" from "]\n\t"                                                       \
+	"je 43f\n\t"                                                                               \
+	"movb (%q[" from "]), %b[" data "]\n\t"                                                    \
+	"movb %b[" data "], (" ARCH_B ")\n\t"                                                      \
+	"incq %q[" from "]\n\t"                                                                    \
 	"incq " ARCH_B "\n\t"                                                                      \
-	"decq %q[" n "]\n\t"                                                                       \
-	"jnz 43b\n\t"                                                                              \
-	"44:\n\t"
+	"jmp 42b\n\t"                                                                              \
+	"43:\n\t"
 
 /* A pause inside a section that changes nothing but its counter (self-test, delay points). */
 #define ARCH_DELAY(n)                                                                              \
