@@ -55,7 +55,9 @@
 #endif
 #if !defined(ARCH_C_RSEQ) || !defined(ARCH_C_BOUND) || !defined(ARCH_C_BASE) ||                    \
     !defined(ARCH_C_VALUE_4) || !defined(ARCH_C_IN_4) || !defined(ARCH_C_IN_POINTER) ||            \
-    !defined(ARCH_C_OUT_4) || !defined(ARCH_C_BUDGET) || !defined(ARCH_C_HANDLE)
+    !defined(ARCH_C_OUT_4) || !defined(ARCH_C_BUDGET) || !defined(ARCH_C_HANDLE) ||         \
+    !defined(ARCH_C_HANDLE_VALUE) || !defined(ARCH_HANDLE_LOCALS) || !defined(ARCH_C_FAR) ||       \
+    !defined(ARCH_C_NEXT)
 #error "percpu: arch file incomplete: operand constraints"
 #endif
 #if !defined(ARCH_ARM) || !defined(ARCH_CPU) || !defined(ARCH_CPU_A) || !defined(ARCH_SLOT) ||     \

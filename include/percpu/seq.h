@@ -173,6 +173,7 @@ struct percpu__handle {
 						       type value)				\
 	{											\
 		const struct percpu__rt rt = percpu__rt;					\
+		ARCH_HANDLE_LOCALS(value);							\
 		__asm__ goto(PERCPU__RMW("add_handle", "add", w, ARCH_HANDLE_BOUND,		\
 					 ARCH_ADD_HANDLE_BASE)					\
 			     :									\

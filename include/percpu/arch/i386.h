@@ -45,9 +45,13 @@
 #define ARCH_C_OUT_4 "=&r"
 #define ARCH_C_BUDGET "+m"
 #define ARCH_C_HANDLE(h) [handle] "D"(h)
-#define ARCH_C_HANDLE_VALUE(v) [value] "m"(((const percpu__half *)&(v))[0]),                       \
-	[high] "m"(((const percpu__half *)&(v))[1])
-typedef unsigned percpu__half __attribute__((may_alias));
+/* The halves of a 64-bit value, each an operand. */
+#define ARCH_HANDLE_LOCALS(v)                                                                      \
+	const union {                                                                              \
+		int64_t whole;                                                                     \
+		uint32_t half[2];                                                                  \
+	} parts = {v}
+#define ARCH_C_HANDLE_VALUE(v) [value] "m"(parts.half[0]), [high] "m"(parts.half[1])
 
 #define ARCH_SUFFIX_1 "b"
 #define ARCH_SUFFIX_2 "w"

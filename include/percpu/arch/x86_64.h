@@ -58,6 +58,7 @@
 #define ARCH_C_OUT_8 "=&r"
 #define ARCH_C_BUDGET "+r"
 #define ARCH_C_HANDLE(h) [handle] "r"(h), "m"(*(h))
+#define ARCH_HANDLE_LOCALS(v) (void)(v)
 #define ARCH_C_HANDLE_VALUE(v) [value] "er"(v)
 
 /* Instruction suffix and operand modifier of each width. */
