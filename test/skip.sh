@@ -1,18 +1,18 @@
 # SPDX-License-Identifier: MIT
-# How a test script ends early. Sourced by scripts; as a program,
+# How a test script ends early. Sourced by scripts, which may set test_name; as a program,
 #	sh skip.sh PACKAGE
 # stands in for a test that could not even be built without PACKAGE.
 
 fail()
 {
-	echo "FAILED: $*" >&2
+	echo "FAILED: ${test_name:-$(basename "$0")}: $*" >&2
 	exit 1
 }
 
 # The machine cannot run this test.
 skip()
 {
-	echo "SKIP: $*" >&2
+	echo "SKIP: ${test_name:-$(basename "$0")}: $*" >&2
 	exit 77
 }
 

@@ -5,6 +5,9 @@
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 . "$here/../skip.sh"
+# Read by skip.sh.
+# shellcheck disable=SC2034
+test_name=package.$1
 
 # Programs compile quickly and run long enough to preempt each other.
 strict="-O2 -Wall -Wextra -Wpedantic -Wconversion -Wundef -Werror"
