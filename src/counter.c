@@ -46,7 +46,7 @@ static COLD void become_ready(struct percpu_counter *counter)
 		return;
 	if (counter->handle.flags == EMPTY &&
 	    percpu__alloc_locked(&base, sizeof(percpu__cell), sizeof(percpu__cell)) == 0) {
-		counter->handle.flags = READY;
+		__atomic_store_n(&counter->handle.flags, READY, __ATOMIC_RELAXED);
 		percpu__handle_publish(&counter->handle, base);
 	}
 	percpu__unlock(&saved);
@@ -209,7 +209,7 @@ static int close_counter(struct percpu_counter *counter)
 	uint32_t flags = counter->handle.flags;
 
 	__atomic_store_n(&counter->handle.bound, 0, __ATOMIC_RELAXED);
-	counter->handle.flags = DESTROYED;
+	__atomic_store_n(&counter->handle.flags, DESTROYED, __ATOMIC_RELAXED);
 	return flags == DESTROYED ? -EINVAL : 0;
 }
 

@@ -92,15 +92,15 @@ int percpu__cpulist_count(const char *text, size_t length)
 	return count;
 }
 
-/* The file's bytes, all of them or -errno; -E2BIG when they do not fit. */
-static ssize_t read_all(const char *path, char *buffer, size_t size)
+/* The file's first line, or all of it without a newline; -errno; -E2BIG when it does not fit. */
+static ssize_t read_line(const char *path, char *buffer, size_t size)
 {
 	ssize_t got, have = 0;
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
 
 	if (fd < 0)
 		return -errno;
-	while ((size_t)have < size) {
+	while ((size_t)have < size && (have == 0 || buffer[have - 1] != '\n')) {
 		got = read(fd, buffer + have, size - (size_t)have);
 		if (got < 0 && errno == EINTR)
 			continue;
@@ -111,13 +111,13 @@ static ssize_t read_all(const char *path, char *buffer, size_t size)
 		have += got;
 	}
 	close(fd);
-	return (size_t)have == size ? -E2BIG : have;
+	return (size_t)have == size && buffer[size - 1] != '\n' ? -E2BIG : have;
 }
 
 static int ask_list(const char *path, int (*parse)(const char *, size_t))
 {
 	char text[8192];
-	ssize_t length = read_all(path, text, sizeof(text));
+	ssize_t length = read_line(path, text, sizeof(text));
 
 	return length <= 0 ? -ENOENT : parse(text, (size_t)length);
 }

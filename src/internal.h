@@ -29,7 +29,9 @@ struct percpu__rseq {
 	uint32_t node_id;
 	uint32_t mm_cid;
 	uint32_t later[9]; /* features of newer kernels: registered, never read */
-} __attribute__((aligned(64)));
+};
+/* Alignment of an area that may be registered with any length. */
+#define PERCPU__RSEQ_ALIGN 64
 
 #define PERCPU__CPU_UNINITIALIZED ((uint32_t)-1)
 #define PERCPU__CPU_REGISTRATION_FAILED ((uint32_t)-2)

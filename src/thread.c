@@ -66,7 +66,8 @@ __thread struct percpu__self percpu__self
 	__attribute__((tls_model("initial-exec"), visibility("hidden")));
 
 /* What the library registers for threads that libc does not. */
-static __thread struct percpu__rseq own_rseq __attribute__((tls_model("initial-exec"))) = {
+static __thread struct percpu__rseq own_rseq
+	__attribute__((tls_model("initial-exec"), aligned(PERCPU__RSEQ_ALIGN))) = {
 	.cpu_id = PERCPU__CPU_UNINITIALIZED,
 };
 
@@ -263,7 +264,7 @@ static bool fence_register(void)
 	long known = membarrier_call(MEMBARRIER_CMD_QUERY);
 
 	return known > 0 && (known & MEMBARRIER_RSEQ) != 0 &&
-	       membarrier_call(MEMBARRIER_REGISTER_RSEQ) == 0 && membarrier_call(MEMBARRIER_RSEQ) == 0;
+	       membarrier_call(MEMBARRIER_REGISTER_RSEQ) == 0;
 }
 
 static void read_environment(unsigned *cpus)

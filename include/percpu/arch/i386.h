@@ -190,6 +190,6 @@
 	__asm__ volatile("movl $0, %%gs:8(%0)" : : "r"(offset) : "memory")
 
 /* The baseline of every counter bench: one bare unlocked add of 1 to a long. */
-#define ARCH_PLAIN_INC(ptr) __asm__ volatile("incl %0" : "+m"(*(ptr)))
+#define ARCH_PLAIN_INC(ptr) __asm__ volatile("addl $1, %0" : "+m"(*(ptr)) : : "cc")
 
 #endif

@@ -170,6 +170,6 @@
 	__asm__ volatile("movq $0, %%fs:8(%0)" : : "r"(offset) : "memory")
 
 /* The baseline of every counter bench: one bare unlocked add of 1 to a 64-bit word. */
-#define ARCH_PLAIN_INC(ptr) __asm__ volatile("incq %0" : "+m"(*(ptr)))
+#define ARCH_PLAIN_INC(ptr) __asm__ volatile("addq $1, %0" : "+m"(*(ptr)) : : "cc")
 
 #endif
