@@ -59,7 +59,8 @@ static void put(unsigned long *map, unsigned i, bool value)
 /* Address space without memory. PROT_NONE first: mlockall(MCL_FUTURE) would populate all of it. */
 static char *reserve(size_t size)
 {
-	void *base = mmap(NULL, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	void *base =
+		mmap(NULL, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
 	if (base == MAP_FAILED)
 		return NULL;
@@ -165,7 +166,8 @@ static struct chunk *chunk_of(const void *p)
 {
 	struct chunk *chunk = chunks;
 
-	while (chunk && ((const char *)p < chunk->base || (const char *)p >= chunk->base + PERCPU_STRIDE))
+	while (chunk &&
+	       ((const char *)p < chunk->base || (const char *)p >= chunk->base + PERCPU_STRIDE))
 		chunk = chunk->next;
 	return chunk;
 }

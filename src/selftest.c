@@ -36,6 +36,7 @@ static int watch(void *base, uintptr_t loops)
 	uint32_t before, cpu, *slot = &cpu;
 	uintptr_t count;
 
+	/* clang-format off */
 	__asm__ volatile(PERCPU__ENTER PERCPU__FIND
 			 ARCH_LOAD(4, "before")
 			 ARCH_MOVE("count", "loops")
@@ -46,6 +47,7 @@ static int watch(void *base, uintptr_t loops)
 			 : PERCPU__OUT, [before] ARCH_C_OUT_4(before), [count] "=&r"(count)
 			 : PERCPU__IN, [loops] ARCH_C_FAR(loops)
 			 : PERCPU__CLOBBER, "memory");
+	/* clang-format on */
 	return left;
 }
 #else

@@ -45,16 +45,16 @@ extern const ptrdiff_t libc_rseq_offset __asm__("__rseq_offset") __attribute__((
 extern const unsigned libc_rseq_size __asm__("__rseq_size") __attribute__((weak));
 
 static struct {
-	int state;             /* enum process_state */
-	bool libc_owns;        /* libc registers every thread it makes */
-	bool self_registers;   /* this library registers threads lazily */
-	bool forced_off;       /* PERCPU_RSEQ=off */
-	bool forced_libc;      /* PERCPU_RSEQ=libc */
-	bool fence;            /* membarrier RSEQ registered */
+	int state;           /* enum process_state */
+	bool libc_owns;      /* libc registers every thread it makes */
+	bool self_registers; /* this library registers threads lazily */
+	bool forced_off;     /* PERCPU_RSEQ=off */
+	bool forced_libc;    /* PERCPU_RSEQ=libc */
+	bool fence;          /* membarrier RSEQ registered */
 	unsigned feature_size;
 	unsigned possible, online;
-	pthread_key_t key;     /* its destructor unregisters a thread */
-	uint32_t next_shared;  /* round robin over shared slots */
+	pthread_key_t key;    /* its destructor unregisters a thread */
+	uint32_t next_shared; /* round robin over shared slots */
 } process;
 
 struct percpu__rt percpu__rt_writable;
@@ -68,7 +68,7 @@ __thread struct percpu__self percpu__self
 /* What the library registers for threads that libc does not. */
 static __thread struct percpu__rseq own_rseq
 	__attribute__((tls_model("initial-exec"), aligned(PERCPU__RSEQ_ALIGN))) = {
-	.cpu_id = PERCPU__CPU_UNINITIALIZED,
+		.cpu_id = PERCPU__CPU_UNINITIALIZED,
 };
 
 #if ARCH_HAVE_SEQ
@@ -132,7 +132,8 @@ static void register_self(void)
 	memset(area, 0, sizeof(*area));
 	area->cpu_id = PERCPU__CPU_UNINITIALIZED;
 	__asm__ volatile("" : : : "memory");
-	if (rseq_call(area, area_length(false), 0) != 0 && rseq_call(area, area_length(true), 0) != 0) {
+	if (rseq_call(area, area_length(false), 0) != 0 &&
+	    rseq_call(area, area_length(true), 0) != 0) {
 		percpu__self.error = (uint8_t)errno;
 		percpu__self.state = FAILED;
 		return;
@@ -253,7 +254,8 @@ int percpu_fence(void)
 		return -ENOSYS;
 	/* A restored or odd process may have lost its registration: once more, then give up. */
 	if (membarrier_call(MEMBARRIER_RSEQ) != 0 &&
-	    (membarrier_call(MEMBARRIER_REGISTER_RSEQ) != 0 || membarrier_call(MEMBARRIER_RSEQ) != 0))
+	    (membarrier_call(MEMBARRIER_REGISTER_RSEQ) != 0 ||
+	     membarrier_call(MEMBARRIER_RSEQ) != 0))
 		result = -EPERM;
 	errno = saved;
 	return result;
@@ -286,13 +288,11 @@ static void find_owner(void)
 {
 	unsigned libc_size = &libc_rseq_size ? libc_rseq_size : 0;
 
-	process.feature_size =
-		percpu__feature_size(libc_size, getauxval(AUXV_RSEQ_FEATURE_SIZE));
+	process.feature_size = percpu__feature_size(libc_size, getauxval(AUXV_RSEQ_FEATURE_SIZE));
 	process.libc_owns = libc_size != 0 && &libc_rseq_offset;
 #if ARCH_HAVE_SEQ
 	percpu__rt_writable.rseq_offset =
-		process.libc_owns ? libc_rseq_offset
-				  : (char *)&own_rseq - ARCH_THREAD_POINTER();
+		process.libc_owns ? libc_rseq_offset : (char *)&own_rseq - ARCH_THREAD_POINTER();
 #endif
 	if (process.libc_owns || process.forced_off || process.forced_libc || !ARCH_HAVE_SEQ)
 		return;
@@ -427,7 +427,8 @@ static const char *reason_of_thread(bool sequences)
 	if (process.libc_owns)
 		return "libc registers threads, but not this one";
 	if (process.forced_libc)
-		return "libc does not register threads, and PERCPU_RSEQ=libc forbids the library to";
+		return "libc does not register threads, and PERCPU_RSEQ=libc forbids the library "
+		       "to";
 	return "no thread-specific key was left to unregister threads with";
 }
 

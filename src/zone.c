@@ -50,8 +50,8 @@ static int64_t sum_differences(const struct percpu_zone *zone)
 	int64_t sum = 0;
 
 	for (unsigned slot = 0; slot < percpu__rt_writable.nslots; slot++)
-		sum += difference(zone, percpu__load_word(percpu__slot(zone->base, slot),
-							  zone->bytes));
+		sum += difference(zone,
+				  percpu__load_word(percpu__slot(zone->base, slot), zone->bytes));
 	return sum;
 }
 

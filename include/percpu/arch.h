@@ -41,7 +41,7 @@
 
 /* What every port must give, even one without sequences (doc/porting.md). */
 #if !defined(ARCH_NAME) || !defined(ARCH_HAVE_SEQ) || !defined(ARCH_HAVE_SEQ_8) ||                 \
-    !defined(ARCH_INLINE_COUNTER) || !defined(ARCH_PLAIN_INC)
+	!defined(ARCH_INLINE_COUNTER) || !defined(ARCH_PLAIN_INC)
 #error "percpu: arch file incomplete: ARCH_NAME, ARCH_HAVE_SEQ*, ARCH_INLINE_COUNTER, ARCH_PLAIN_INC"
 #endif
 
@@ -49,29 +49,30 @@
 #if !defined(ARCH_RSEQ_SIG) || !defined(ARCH_SIGNATURE) || !defined(ARCH_PTR64)
 #error "percpu: arch file incomplete: signature and descriptor words"
 #endif
-#if !defined(ARCH_A) || !defined(ARCH_B) || !defined(ARCH_CLOBBER_A) || !defined(ARCH_CLOBBER_B) || \
-    !defined(ARCH_CLOBBER_DATA) || !defined(ARCH_CLOBBER_FLAGS)
+#if !defined(ARCH_A) || !defined(ARCH_B) || !defined(ARCH_CLOBBER_A) ||                            \
+	!defined(ARCH_CLOBBER_B) || !defined(ARCH_CLOBBER_DATA) || !defined(ARCH_CLOBBER_FLAGS)
 #error "percpu: arch file incomplete: address registers and clobbers"
 #endif
 #if !defined(ARCH_C_RSEQ) || !defined(ARCH_C_BOUND) || !defined(ARCH_C_BASE) ||                    \
-    !defined(ARCH_C_VALUE_4) || !defined(ARCH_C_IN_4) || !defined(ARCH_C_IN_POINTER) ||            \
-    !defined(ARCH_C_OUT_4) || !defined(ARCH_C_BUDGET) || !defined(ARCH_C_HANDLE) ||         \
-    !defined(ARCH_C_HANDLE_VALUE) || !defined(ARCH_HANDLE_LOCALS) || !defined(ARCH_C_FAR) ||       \
-    !defined(ARCH_C_NEXT)
+	!defined(ARCH_C_VALUE_4) || !defined(ARCH_C_IN_4) || !defined(ARCH_C_IN_POINTER) ||        \
+	!defined(ARCH_C_OUT_4) || !defined(ARCH_C_BUDGET) || !defined(ARCH_C_HANDLE) ||            \
+	!defined(ARCH_C_HANDLE_VALUE) || !defined(ARCH_HANDLE_LOCALS) || !defined(ARCH_C_FAR) ||   \
+	!defined(ARCH_C_NEXT)
 #error "percpu: arch file incomplete: operand constraints"
 #endif
 #if !defined(ARCH_ARM) || !defined(ARCH_CPU) || !defined(ARCH_CPU_A) || !defined(ARCH_SLOT) ||     \
-    !defined(ARCH_LEAVE_UNLESS_BELOW) || !defined(ARCH_SCALE_A) || !defined(ARCH_SCALE_SLOT) ||    \
-    !defined(ARCH_ADD_BASE) || !defined(ARCH_ADD_BASE_B) || !defined(ARCH_HANDLE_BOUND) ||         \
-    !defined(ARCH_ADD_HANDLE_BASE)
+	!defined(ARCH_LEAVE_UNLESS_BELOW) || !defined(ARCH_SCALE_A) ||                             \
+	!defined(ARCH_SCALE_SLOT) || !defined(ARCH_ADD_BASE) || !defined(ARCH_ADD_BASE_B) ||       \
+	!defined(ARCH_HANDLE_BOUND) || !defined(ARCH_ADD_HANDLE_BASE)
 #error "percpu: arch file incomplete: entering a sequence and finding the slot"
 #endif
 #if !defined(ARCH_RMW) || !defined(ARCH_LOAD) || !defined(ARCH_STORE) || !defined(ARCH_STORE_B) || \
-    !defined(ARCH_ADD) || !defined(ARCH_MOVE) || !defined(ARCH_LEAVE_IF_NE) ||                     \
-    !defined(ARCH_LEAVE_IF_NE_B) || !defined(ARCH_LEAVE_IF_REG_NE) ||                              \
-    !defined(ARCH_LEAVE_IF_POINTER_NE) || !defined(ARCH_LEAVE_IF_NULL) ||                          \
-    !defined(ARCH_LOAD_POINTER) || !defined(ARCH_STORE_POINTER) || !defined(ARCH_STORE_FOLLOWING) ||     \
-    !defined(ARCH_STORE_NEXT) || !defined(ARCH_COPY) || !defined(ARCH_DELAY)
+	!defined(ARCH_ADD) || !defined(ARCH_MOVE) || !defined(ARCH_LEAVE_IF_NE) ||                 \
+	!defined(ARCH_LEAVE_IF_NE_B) || !defined(ARCH_LEAVE_IF_REG_NE) ||                          \
+	!defined(ARCH_LEAVE_IF_POINTER_NE) || !defined(ARCH_LEAVE_IF_NULL) ||                      \
+	!defined(ARCH_LOAD_POINTER) || !defined(ARCH_STORE_POINTER) ||                             \
+	!defined(ARCH_STORE_FOLLOWING) || !defined(ARCH_STORE_NEXT) || !defined(ARCH_COPY) ||      \
+	!defined(ARCH_DELAY)
 #error "percpu: arch file incomplete: bodies of sequences"
 #endif
 #if !defined(ARCH_JUMP) || !defined(ARCH_ANSWER) || !defined(ARCH_RETRY)

@@ -80,8 +80,7 @@ PERCPU__INLINE bool percpu__shared_valid(void)
 }
 
 /* The copy in a slot, of p's type but const: a look at what a CPU counted. */
-#define percpu_ptr(p, slot)                                                                        \
-	((__typeof__(*(p)) const *)(const void *)percpu__slot((p), (slot)))
+#define percpu_ptr(p, slot) ((__typeof__(*(p)) const *)(const void *)percpu__slot((p), (slot)))
 
 PERCPU__INLINE void *percpu__new(size_t size, size_t align)
 {

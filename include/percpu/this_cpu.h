@@ -239,20 +239,20 @@ PERCPU__INLINE percpu__word percpu__word_cmpxchg(void *p, percpu__word expect, p
 
 	switch (size) {
 	case 1:
-		PERCPU__WORD_CASE(uint8_t,
-				  percpu__seq_cmpxchg_1(p, (uint8_t)expect, (uint8_t)value, &seen_,
-							slot),
-				  previous)
+		PERCPU__WORD_CASE(
+			uint8_t,
+			percpu__seq_cmpxchg_1(p, (uint8_t)expect, (uint8_t)value, &seen_, slot),
+			previous)
 	case 2:
-		PERCPU__WORD_CASE(uint16_t,
-				  percpu__seq_cmpxchg_2(p, (uint16_t)expect, (uint16_t)value,
-							&seen_, slot),
-				  previous)
+		PERCPU__WORD_CASE(
+			uint16_t,
+			percpu__seq_cmpxchg_2(p, (uint16_t)expect, (uint16_t)value, &seen_, slot),
+			previous)
 	case 4:
-		PERCPU__WORD_CASE(uint32_t,
-				  percpu__seq_cmpxchg_4(p, (uint32_t)expect, (uint32_t)value,
-							&seen_, slot),
-				  previous)
+		PERCPU__WORD_CASE(
+			uint32_t,
+			percpu__seq_cmpxchg_4(p, (uint32_t)expect, (uint32_t)value, &seen_, slot),
+			previous)
 	default:
 		PERCPU__CASE_8(PERCPU__WORD_CASE(
 			uint64_t, percpu__seq_cmpxchg_8(p, expect, value, &seen_, slot), previous))
@@ -282,7 +282,8 @@ PERCPU__INLINE bool percpu__word_cmpxchg2(void *p, percpu__word expect, percpu__
 						(uint32_t)expect2, slot);
 		break;
 	default:
-		PERCPU__CASE_8(answer = percpu__seq_cmpxchg2_8(p, expect, value, p2, expect2, slot);)
+		PERCPU__CASE_8(answer =
+				       percpu__seq_cmpxchg2_8(p, expect, value, p2, expect2, slot);)
 		break;
 	}
 	if (__builtin_expect(answer > 0 || answer == PERCPU__REFUSED, 1))
@@ -351,12 +352,11 @@ PERCPU__INLINE percpu__word percpu__word_read(const void *p, size_t size)
 		PERCPU__CHECK_INTEGER(p);                                                          \
 		__typeof__(*(p)) *pcp_p_ = (p);                                                    \
 		__typeof__(*(p)) pcp_v_ = (__typeof__(*(p)))(v);                                   \
-		percpu__from_word(&pcp_v_,                                                         \
-				  percpu__word_add_return(pcp_p_,                                  \
-							  percpu__to_word(&pcp_v_,                 \
-									  sizeof(pcp_v_)),         \
-							  sizeof(pcp_v_), (slot)),                 \
-				  sizeof(pcp_v_));                                                 \
+		percpu__from_word(                                                                 \
+			&pcp_v_,                                                                   \
+			percpu__word_add_return(pcp_p_, percpu__to_word(&pcp_v_, sizeof(pcp_v_)),  \
+						sizeof(pcp_v_), (slot)),                           \
+			sizeof(pcp_v_));                                                           \
 		pcp_v_;                                                                            \
 	})
 
@@ -379,13 +379,12 @@ PERCPU__INLINE percpu__word percpu__word_read(const void *p, size_t size)
 		__typeof__(*(p)) *pcp_p_ = (p);                                                    \
 		__typeof__(*(p)) pcp_old_ = (old);                                                 \
 		__typeof__(*(p)) pcp_v_ = (new_);                                                  \
-		percpu__from_word(&pcp_v_,                                                         \
-				  percpu__word_cmpxchg(pcp_p_,                                     \
-						       percpu__to_word(&pcp_old_,                  \
-								       sizeof(pcp_old_)),          \
-						       percpu__to_word(&pcp_v_, sizeof(pcp_v_)),   \
-						       sizeof(pcp_v_), (slot)),                    \
-				  sizeof(pcp_v_));                                                 \
+		percpu__from_word(                                                                 \
+			&pcp_v_,                                                                   \
+			percpu__word_cmpxchg(pcp_p_, percpu__to_word(&pcp_old_, sizeof(pcp_old_)), \
+					     percpu__to_word(&pcp_v_, sizeof(pcp_v_)),             \
+					     sizeof(pcp_v_), (slot)),                              \
+			sizeof(pcp_v_));                                                           \
 		pcp_v_;                                                                            \
 	})
 

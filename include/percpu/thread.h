@@ -41,16 +41,16 @@ enum percpu_owner {
 };
 
 struct percpu_mode {
-	int sequences;          /* 1: this thread works on CPU slots now */
+	int sequences; /* 1: this thread works on CPU slots now */
 	enum percpu_owner owner;
 	unsigned feature_size;  /* bytes of the kernel's rseq area that are in use, 0: unknown */
 	int fence;              /* 1: membarrier's RSEQ command is there */
 	unsigned cpus_possible; /* highest possible CPU number + 1, as the system says */
 	unsigned cpus_online;
-	unsigned cpus_allowed;  /* to this thread */
-	unsigned cpu_slots;     /* of every object */
+	unsigned cpus_allowed; /* to this thread */
+	unsigned cpu_slots;    /* of every object */
 	unsigned shared_slots;
-	const char *reason;     /* in words, for ever valid */
+	const char *reason; /* in words, for ever valid */
 };
 
 /* Fills in the calling thread's mode; registers it first where that is this library's job.
