@@ -77,208 +77,229 @@ struct percpu__handle {
 
 #if ARCH_HAVE_SEQ
 
-/* clang-format off: assembly text, a snippet a line */
+/* Assembly text, a snippet a line: */
+/* clang-format off */
 
 /* Descriptor 5 of the range 2..3 with abort entry 4, and the array that debuggers read. */
-#define PERCPU__DESCRIPTOR                                                                         \
-	".pushsection __rseq_cs, \"aw?\"\n\t"                                                      \
-	".balign 32\n\t"                                                                           \
-	"5:\n\t"                                                                                   \
-	".long 0, 0\n\t" ARCH_PTR64("2f") ARCH_PTR64("(3f - 2f)")                                  \
-		ARCH_PTR64("4f") ".popsection\n\t"                                                 \
-				 ".pushsection __rseq_cs_ptr_array, \"aw?\"\n\t" ARCH_PTR64(       \
-					 "5b") ".popsection\n\t"
+#define PERCPU__DESCRIPTOR									\
+	".pushsection __rseq_cs, \"aw?\"\n\t"							\
+	".balign 32\n\t"									\
+	"5:\n\t"										\
+	".long 0, 0\n\t" ARCH_PTR64("2f") ARCH_PTR64("(3f - 2f)") ARCH_PTR64("4f")		\
+	".popsection\n\t"									\
+	".pushsection __rseq_cs_ptr_array, \"aw?\"\n\t" ARCH_PTR64("5b") ".popsection\n\t"
 
 /* Where the range may be left other than by its commit. */
-#define PERCPU__EXIT_POINT(start, target)                                                          \
-	".pushsection __rseq_exit_point_array, \"aw?\"\n\t" ARCH_PTR64(start)                      \
-		ARCH_PTR64(target) ".popsection\n\t"
+#define PERCPU__EXIT_POINT(start, target)							\
+	".pushsection __rseq_exit_point_array, \"aw?\"\n\t" ARCH_PTR64(start) ARCH_PTR64(target) \
+	".popsection\n\t"
 
 #define PERCPU__COLD_BEGIN ".pushsection __rseq_failure, \"ax?\"\n\t"
 #define PERCPU__COLD_END ".popsection\n\t"
 
 /* The abort entry: named, so that a crash report points at the operation. */
-#define PERCPU__ABORT_ENTRY(name)                                                                  \
-	ARCH_SIGNATURE                                                                             \
-	"percpu_abort_" name "_%=:\n\t"                                                            \
+#define PERCPU__ABORT_ENTRY(name)								\
+	ARCH_SIGNATURE										\
+	"percpu_abort_" name "_%=:\n\t"								\
 	"4:\n\t"
 
 /* Begin of a sequence that answers: enter, read the number, leave if it has no CPU slot. */
-#define PERCPU__ENTER                                                                              \
-	PERCPU__DESCRIPTOR                                                                         \
-	PERCPU__EXIT_POINT("2f", "6f")                                                             \
-	"1:\n\t" ARCH_ARM("5b") "2:\n\t" ARCH_CPU(ARCH_SLOT)                                       \
-		ARCH_LEAVE_UNLESS_BELOW(ARCH_SLOT, "%[bound]", "6f") ARCH_SCALE_SLOT
+#define PERCPU__ENTER										\
+	PERCPU__DESCRIPTOR									\
+	PERCPU__EXIT_POINT("2f", "6f")								\
+	"1:\n\t" ARCH_ARM("5b")									\
+	"2:\n\t" ARCH_CPU(ARCH_SLOT)								\
+	ARCH_LEAVE_UNLESS_BELOW(ARCH_SLOT, "%[bound]", "6f")					\
+	ARCH_SCALE_SLOT
 
 /* A = this CPU's copy of base; B = its copy of base2, taken before. */
 #define PERCPU__FIND ARCH_ADD_BASE("%[base]")
 #define PERCPU__FIND_TWO ARCH_ADD_BASE_B("%[base2]") ARCH_ADD_BASE("%[base]")
 
 /* End of a sequence that answers; 7 is where a refusal goes. */
-#define PERCPU__LEAVE(name)                                                                        \
-	"3:\n\t" PERCPU__COLD_BEGIN PERCPU__ABORT_ENTRY(name) ARCH_RETRY("1b")                     \
-		ARCH_JUMP("3b") "6:\n\t" ARCH_ANSWER("-1") ARCH_JUMP("3b") PERCPU__COLD_END
-#define PERCPU__LEAVE_OR_REFUSE(name)                                                              \
-	PERCPU__LEAVE(name)                                                                        \
-	PERCPU__EXIT_POINT("2b", "7f")                                                             \
-	PERCPU__COLD_BEGIN                                                                         \
-	"7:\n\t" ARCH_ANSWER("-2") ARCH_JUMP("3b") PERCPU__COLD_END
+#define PERCPU__LEAVE(name)									\
+	"3:\n\t"										\
+	PERCPU__COLD_BEGIN									\
+	PERCPU__ABORT_ENTRY(name) ARCH_RETRY("1b") ARCH_JUMP("3b")				\
+	"6:\n\t" ARCH_ANSWER("-1") ARCH_JUMP("3b")						\
+	PERCPU__COLD_END
+#define PERCPU__LEAVE_OR_REFUSE(name)								\
+	PERCPU__LEAVE(name)									\
+	PERCPU__EXIT_POINT("2b", "7f")								\
+	PERCPU__COLD_BEGIN									\
+	"7:\n\t" ARCH_ANSWER("-2") ARCH_JUMP("3b")						\
+	PERCPU__COLD_END
 
 #define PERCPU__OUT [left] ARCH_C_BUDGET(left), [slot] "=&r"(*slot)
 /* rt is the sequence's own copy of percpu__rt, so that it costs no register to reach. */
-#define PERCPU__IN                                                                                 \
-	[rseq] ARCH_C_RSEQ(rt.rseq_offset), [bound] ARCH_C_BOUND(rt.bound), [base] ARCH_C_BASE(base)
+#define PERCPU__IN										\
+	[rseq] ARCH_C_RSEQ(rt.rseq_offset), [bound] ARCH_C_BOUND(rt.bound),			\
+	    [base] ARCH_C_BASE(base)
 #define PERCPU__CLOBBER ARCH_CLOBBER_A, ARCH_CLOBBER_DATA ARCH_CLOBBER_FLAGS
 
 #define PERCPU__BARRIER() __asm__ volatile("" : : : "memory")
 
 /* Read-modify-write, "*p = *p op value"; an abort goes where "no CPU slot" goes. */
-#define PERCPU__RMW(name, op, w, bound, find)                                                      \
-	PERCPU__DESCRIPTOR                                                                         \
-	PERCPU__EXIT_POINT("2f", "%l[cold]")                                                       \
-	ARCH_ARM("5b")                                                                             \
-	"2:\n\t" ARCH_CPU(ARCH_CPU_A) ARCH_LEAVE_UNLESS_BELOW(ARCH_CPU_A, bound, "%l[cold]")       \
-		ARCH_SCALE_A find                                                                  \
-		ARCH_RMW(op, w, "value") "3:\n\t" PERCPU__COLD_BEGIN                               \
-		PERCPU__ABORT_ENTRY(name) ARCH_JUMP("%l[cold]") PERCPU__COLD_END
+#define PERCPU__RMW(name, op, w, bound, find)							\
+	PERCPU__DESCRIPTOR									\
+	PERCPU__EXIT_POINT("2f", "%l[cold]")							\
+	ARCH_ARM("5b")										\
+	"2:\n\t" ARCH_CPU(ARCH_CPU_A)								\
+	ARCH_LEAVE_UNLESS_BELOW(ARCH_CPU_A, bound, "%l[cold]")					\
+	ARCH_SCALE_A find ARCH_RMW(op, w, "value")						\
+	"3:\n\t"										\
+	PERCPU__COLD_BEGIN									\
+	PERCPU__ABORT_ENTRY(name) ARCH_JUMP("%l[cold]")						\
+	PERCPU__COLD_END
 
-#define PERCPU__DEFINE_RMW(name, op, w, type)                                                      \
-	PERCPU__INLINE bool percpu__seq_##name##_##w(void *base, type value)                       \
-	{                                                                                          \
-		const struct percpu__rt rt = percpu__rt;                                           \
-		__asm__ goto(PERCPU__RMW(#name, op, w, "%[bound]", PERCPU__FIND)                   \
-			     : /* no outputs: compilers get them wrong on the jump edge */         \
-			     : PERCPU__IN, [value] ARCH_C_VALUE_##w(value)                         \
-			     : PERCPU__CLOBBER, "memory"                                           \
-			     : cold);                                                              \
-		return true;                                                                       \
-cold:                                                                                              \
-		PERCPU__BARRIER();                                                                 \
-		return false;                                                                      \
+#define PERCPU__DEFINE_RMW(name, op, w, type)							\
+	PERCPU__INLINE bool percpu__seq_##name##_##w(void *base, type value)			\
+	{											\
+		const struct percpu__rt rt = percpu__rt;					\
+		__asm__ goto(PERCPU__RMW(#name, op, w, "%[bound]", PERCPU__FIND)		\
+			     : /* no outputs: compilers get them wrong on the jump edge */	\
+			     : PERCPU__IN, [value] ARCH_C_VALUE_##w(value)			\
+			     : PERCPU__CLOBBER, "memory"					\
+			     : cold);								\
+		return true;									\
+	cold:											\
+		PERCPU__BARRIER();								\
+		return false;									\
 	}
 
 /*
  * The counter's add: finds base and bound in a handle, inside the range and in this order. Not a
  * compiler barrier: nobody reads the cells of counters but the library, with volatile loads.
  */
-#define PERCPU__DEFINE_ADD_HANDLE(w, type)                                                         \
-	PERCPU__INLINE bool percpu__seq_add_handle_##w(const struct percpu__handle *handle,        \
-						       type value)                                 \
-	{                                                                                          \
-		const struct percpu__rt rt = percpu__rt;                                           \
-		ARCH_HANDLE_LOCALS(value);                                                         \
-		__asm__ goto(PERCPU__RMW("add_handle", "add", w, ARCH_HANDLE_BOUND,                \
-					 ARCH_ADD_HANDLE_BASE)                                     \
-			     :                                                                     \
-			     : [rseq] ARCH_C_RSEQ(rt.rseq_offset), ARCH_C_HANDLE(handle),          \
-			       ARCH_C_HANDLE_VALUE(value)                                          \
-			     : PERCPU__CLOBBER ARCH_CLOBBER_RMW_##w                                \
-			     : cold);                                                              \
-		return true;                                                                       \
-cold:                                                                                              \
-		PERCPU__BARRIER();                                                                 \
-		return false;                                                                      \
+#define PERCPU__DEFINE_ADD_HANDLE(w, type)							\
+	PERCPU__INLINE bool percpu__seq_add_handle_##w(const struct percpu__handle *handle,	\
+						       type value)				\
+	{											\
+		const struct percpu__rt rt = percpu__rt;					\
+		ARCH_HANDLE_LOCALS(value);							\
+		__asm__ goto(PERCPU__RMW("add_handle", "add", w, ARCH_HANDLE_BOUND,		\
+					 ARCH_ADD_HANDLE_BASE)					\
+			     :									\
+			     : [rseq] ARCH_C_RSEQ(rt.rseq_offset), ARCH_C_HANDLE(handle),	\
+			       ARCH_C_HANDLE_VALUE(value)     					\
+			     : PERCPU__CLOBBER ARCH_CLOBBER_RMW_##w				\
+			     : cold);								\
+		return true;									\
+	cold:											\
+		PERCPU__BARRIER();								\
+		return false;									\
 	}
 
 /* *p += value, and the sum is returned. */
-#define PERCPU__DEFINE_ADD_RETURN(w, type)                                                         \
-	PERCPU__INLINE int percpu__seq_add_return_##w(void *base, type value, type *sum,           \
-						      uint32_t *slot)                              \
-	{                                                                                          \
-		const struct percpu__rt rt = percpu__rt;                                           \
-		int left = PERCPU__ATTEMPTS;                                                       \
-		type result;                                                                       \
-		__asm__ volatile(PERCPU__ENTER PERCPU__FIND ARCH_LOAD(w, "result")                 \
-					 ARCH_ADD(w, "value", "result") ARCH_STORE(w, "result")    \
-						 PERCPU__LEAVE("add_return")                       \
-				 : PERCPU__OUT, [result] ARCH_C_OUT_##w(result)                    \
-				 : PERCPU__IN, [value] ARCH_C_IN_##w(value)                        \
-				 : PERCPU__CLOBBER, "memory");                                     \
-		*sum = result;                                                                     \
-		return left;                                                                       \
+#define PERCPU__DEFINE_ADD_RETURN(w, type)							\
+	PERCPU__INLINE int percpu__seq_add_return_##w(void *base, type value, type *sum,	\
+						      uint32_t *slot)				\
+	{											\
+		const struct percpu__rt rt = percpu__rt;					\
+		int left = PERCPU__ATTEMPTS;							\
+		type result;									\
+		__asm__ volatile(PERCPU__ENTER PERCPU__FIND					\
+				 ARCH_LOAD(w, "result")						\
+				 ARCH_ADD(w, "value", "result")					\
+				 ARCH_STORE(w, "result")					\
+				 PERCPU__LEAVE("add_return")					\
+				 : PERCPU__OUT, [result] ARCH_C_OUT_##w(result)			\
+				 : PERCPU__IN, [value] ARCH_C_IN_##w(value)			\
+				 : PERCPU__CLOBBER, "memory");					\
+		*sum = result;									\
+		return left;									\
 	}
 
 /* previous = *p, *p = value. */
-#define PERCPU__DEFINE_XCHG(w, type)                                                               \
-	PERCPU__INLINE int percpu__seq_xchg_##w(void *base, type value, type *previous,            \
-						uint32_t *slot)                                    \
-	{                                                                                          \
-		const struct percpu__rt rt = percpu__rt;                                           \
-		int left = PERCPU__ATTEMPTS;                                                       \
-		type seen;                                                                         \
-		__asm__ volatile(PERCPU__ENTER PERCPU__FIND ARCH_LOAD(w, "seen")                   \
-					 ARCH_STORE(w, "value") PERCPU__LEAVE("xchg")              \
-				 : PERCPU__OUT, [seen] ARCH_C_OUT_##w(seen)                        \
-				 : PERCPU__IN, [value] ARCH_C_IN_##w(value)                        \
-				 : PERCPU__CLOBBER, "memory");                                     \
-		*previous = seen;                                                                  \
-		return left;                                                                       \
+#define PERCPU__DEFINE_XCHG(w, type)								\
+	PERCPU__INLINE int percpu__seq_xchg_##w(void *base, type value, type *previous,		\
+						uint32_t *slot)					\
+	{											\
+		const struct percpu__rt rt = percpu__rt;					\
+		int left = PERCPU__ATTEMPTS;							\
+		type seen;									\
+		__asm__ volatile(PERCPU__ENTER PERCPU__FIND					\
+				 ARCH_LOAD(w, "seen")						\
+				 ARCH_STORE(w, "value")						\
+				 PERCPU__LEAVE("xchg")						\
+				 : PERCPU__OUT, [seen] ARCH_C_OUT_##w(seen)			\
+				 : PERCPU__IN, [value] ARCH_C_IN_##w(value)			\
+				 : PERCPU__CLOBBER, "memory");					\
+		*previous = seen;								\
+		return left;									\
 	}
 
 /* if (*p == expect) *p = value; what was seen is returned either way. */
-#define PERCPU__DEFINE_CMPXCHG(w, type)                                                            \
-	PERCPU__INLINE int percpu__seq_cmpxchg_##w(void *base, type expect, type value,            \
-						   type *previous, uint32_t *slot)                 \
-	{                                                                                          \
-		const struct percpu__rt rt = percpu__rt;                                           \
-		int left = PERCPU__ATTEMPTS;                                                       \
-		type seen;                                                                         \
-		__asm__ volatile(                                                                  \
-			PERCPU__ENTER PERCPU__FIND ARCH_LOAD(w, "seen")                            \
-				ARCH_LEAVE_IF_REG_NE(w, "expect", "seen", "7f")                    \
-					ARCH_STORE(w, "value") PERCPU__LEAVE_OR_REFUSE("cmpxchg")  \
-			: PERCPU__OUT, [seen] ARCH_C_OUT_##w(seen)                                 \
-			: PERCPU__IN, [expect] ARCH_C_IN_##w(expect), [value] ARCH_C_IN_##w(value) \
-			: PERCPU__CLOBBER, "memory");                                              \
-		*previous = seen;                                                                  \
-		return left;                                                                       \
+#define PERCPU__DEFINE_CMPXCHG(w, type)								\
+	PERCPU__INLINE int percpu__seq_cmpxchg_##w(void *base, type expect, type value,		\
+						   type *previous, uint32_t *slot)		\
+	{											\
+		const struct percpu__rt rt = percpu__rt;					\
+		int left = PERCPU__ATTEMPTS;							\
+		type seen;									\
+		__asm__ volatile(PERCPU__ENTER PERCPU__FIND					\
+				 ARCH_LOAD(w, "seen")						\
+				 ARCH_LEAVE_IF_REG_NE(w, "expect", "seen", "7f")		\
+				 ARCH_STORE(w, "value")						\
+				 PERCPU__LEAVE_OR_REFUSE("cmpxchg")				\
+				 : PERCPU__OUT, [seen] ARCH_C_OUT_##w(seen)			\
+				 : PERCPU__IN, [expect] ARCH_C_IN_##w(expect),			\
+				   [value] ARCH_C_IN_##w(value)					\
+				 : PERCPU__CLOBBER, "memory");					\
+		*previous = seen;								\
+		return left;									\
 	}
 
 /* if (*p == expect && *p2 == expect2) *p = value; both words in the same slot. */
-#define PERCPU__DEFINE_CMPXCHG2(w, type)                                                           \
-	PERCPU__INLINE int percpu__seq_cmpxchg2_##w(void *base, type expect, type value,           \
-						    void *base2, type expect2, uint32_t *slot)     \
-	{                                                                                          \
-		const struct percpu__rt rt = percpu__rt;                                           \
-		int left = PERCPU__ATTEMPTS;                                                       \
-		__asm__ volatile(                                                                  \
-			PERCPU__ENTER PERCPU__FIND_TWO ARCH_LEAVE_IF_NE_B(w, "expect2", "7f")      \
-				ARCH_LEAVE_IF_NE(w, "expect", "7f") ARCH_STORE(w, "value")         \
-					PERCPU__LEAVE_OR_REFUSE("cmpxchg2")                        \
-			: PERCPU__OUT                                                              \
-			: PERCPU__IN, [base2] ARCH_C_BASE(base2), [expect] ARCH_C_IN_##w(expect),  \
-			  [expect2] ARCH_C_IN_##w(expect2), [value] ARCH_C_IN_##w(value)           \
-			: PERCPU__CLOBBER, ARCH_CLOBBER_B "memory");                               \
-		return left;                                                                       \
+#define PERCPU__DEFINE_CMPXCHG2(w, type)							\
+	PERCPU__INLINE int percpu__seq_cmpxchg2_##w(void *base, type expect, type value,	\
+						    void *base2, type expect2, uint32_t *slot)	\
+	{											\
+		const struct percpu__rt rt = percpu__rt;					\
+		int left = PERCPU__ATTEMPTS;							\
+		__asm__ volatile(PERCPU__ENTER PERCPU__FIND_TWO					\
+				 ARCH_LEAVE_IF_NE_B(w, "expect2", "7f")				\
+				 ARCH_LEAVE_IF_NE(w, "expect", "7f")				\
+				 ARCH_STORE(w, "value")						\
+				 PERCPU__LEAVE_OR_REFUSE("cmpxchg2")				\
+				 : PERCPU__OUT							\
+				 : PERCPU__IN, [base2] ARCH_C_BASE(base2),			\
+				   [expect] ARCH_C_IN_##w(expect),				\
+				   [expect2] ARCH_C_IN_##w(expect2),				\
+				   [value] ARCH_C_IN_##w(value)					\
+				 : PERCPU__CLOBBER, ARCH_CLOBBER_B "memory");			\
+		return left;									\
 	}
 
 /* if (*p == expect) { *p2 = first, where nobody looks yet; *p = value; } */
-#define PERCPU__DEFINE_STORE_COMMIT(w, type)                                                       \
-	PERCPU__INLINE int percpu__seq_store_commit_##w(void *base, type expect, type value,       \
-							void *base2, type first, uint32_t *slot)   \
-	{                                                                                          \
-		const struct percpu__rt rt = percpu__rt;                                           \
-		int left = PERCPU__ATTEMPTS;                                                       \
-		type data;                                                                         \
-		__asm__ volatile(                                                                  \
-			PERCPU__ENTER PERCPU__FIND_TWO ARCH_STORE_B(w, "first", "data")            \
-				ARCH_LEAVE_IF_NE(w, "expect", "7f") ARCH_STORE(w, "value")         \
-					PERCPU__LEAVE_OR_REFUSE("store_commit")                    \
-			: PERCPU__OUT, [data] ARCH_C_OUT_##w(data)                                 \
-			: PERCPU__IN, [base2] ARCH_C_BASE(base2), [expect] ARCH_C_IN_##w(expect),  \
-			  [first] ARCH_C_IN_##w(first), [value] ARCH_C_IN_##w(value)               \
-			: PERCPU__CLOBBER, ARCH_CLOBBER_B "memory");                               \
-		return left;                                                                       \
+#define PERCPU__DEFINE_STORE_COMMIT(w, type)							\
+	PERCPU__INLINE int percpu__seq_store_commit_##w(void *base, type expect, type value,	\
+							void *base2, type first, uint32_t *slot)\
+	{											\
+		const struct percpu__rt rt = percpu__rt;					\
+		int left = PERCPU__ATTEMPTS;							\
+		type data;									\
+		__asm__ volatile(PERCPU__ENTER PERCPU__FIND_TWO					\
+				 ARCH_STORE_B(w, "first", "data")				\
+				 ARCH_LEAVE_IF_NE(w, "expect", "7f")				\
+				 ARCH_STORE(w, "value")						\
+				 PERCPU__LEAVE_OR_REFUSE("store_commit")			\
+				 : PERCPU__OUT, [data] ARCH_C_OUT_##w(data)			\
+				 : PERCPU__IN, [base2] ARCH_C_BASE(base2),			\
+				   [expect] ARCH_C_IN_##w(expect), [first] ARCH_C_IN_##w(first),\
+				   [value] ARCH_C_IN_##w(value)					\
+				 : PERCPU__CLOBBER, ARCH_CLOBBER_B "memory");			\
+		return left;									\
 	}
 
-#define PERCPU__DEFINE_SEQUENCES(w, type)                                                          \
-	PERCPU__DEFINE_RMW(add, "add", w, type)                                                    \
-	PERCPU__DEFINE_RMW(and, "and", w, type)                                                    \
-	PERCPU__DEFINE_RMW(or, "or", w, type)                                                      \
-	PERCPU__DEFINE_ADD_RETURN(w, type)                                                         \
-	PERCPU__DEFINE_XCHG(w, type)                                                               \
-	PERCPU__DEFINE_CMPXCHG(w, type)                                                            \
-	PERCPU__DEFINE_CMPXCHG2(w, type)                                                           \
+#define PERCPU__DEFINE_SEQUENCES(w, type)							\
+	PERCPU__DEFINE_RMW(add, "add", w, type)							\
+	PERCPU__DEFINE_RMW(and, "and", w, type)							\
+	PERCPU__DEFINE_RMW(or, "or", w, type)							\
+	PERCPU__DEFINE_ADD_RETURN(w, type)							\
+	PERCPU__DEFINE_XCHG(w, type)								\
+	PERCPU__DEFINE_CMPXCHG(w, type)								\
+	PERCPU__DEFINE_CMPXCHG2(w, type)							\
 	PERCPU__DEFINE_STORE_COMMIT(w, type)
 
 PERCPU__DEFINE_SEQUENCES(1, uint8_t)
@@ -301,10 +322,11 @@ PERCPU__INLINE int percpu__seq_pop(void *base, size_t offset, void **node, uint3
 	const struct percpu__rt rt = percpu__rt;
 	int left = PERCPU__ATTEMPTS;
 	void *head, *next;
-	__asm__ volatile(PERCPU__ENTER PERCPU__FIND ARCH_LOAD_POINTER("head")
-				 ARCH_LEAVE_IF_NULL("head", "7f")
-					 ARCH_STORE_FOLLOWING("head", "offset", "next")
-						 PERCPU__LEAVE_OR_REFUSE("pop")
+	__asm__ volatile(PERCPU__ENTER PERCPU__FIND
+			 ARCH_LOAD_POINTER("head")
+			 ARCH_LEAVE_IF_NULL("head", "7f")
+			 ARCH_STORE_FOLLOWING("head", "offset", "next")
+			 PERCPU__LEAVE_OR_REFUSE("pop")
 			 : PERCPU__OUT, [head] "=&r"(head), [next] ARCH_C_NEXT(next)
 			 : PERCPU__IN, [offset] ARCH_C_IN_POINTER(offset)
 			 : PERCPU__CLOBBER, "memory");
@@ -318,13 +340,15 @@ PERCPU__INLINE int percpu__seq_push(void *base, size_t offset, void *node, uint3
 	const struct percpu__rt rt = percpu__rt;
 	int left = PERCPU__ATTEMPTS;
 	void *head;
-	__asm__ volatile(
-		PERCPU__ENTER PERCPU__FIND ARCH_LOAD_POINTER("head")
-			ARCH_STORE_NEXT("node", "offset", "head") ARCH_STORE_POINTER("node")
-				PERCPU__LEAVE("push")
-		: PERCPU__OUT, [head] "=&r"(head)
-		: PERCPU__IN, [offset] ARCH_C_IN_POINTER(offset), [node] ARCH_C_IN_POINTER(node)
-		: PERCPU__CLOBBER, "memory");
+	__asm__ volatile(PERCPU__ENTER PERCPU__FIND
+			 ARCH_LOAD_POINTER("head")
+			 ARCH_STORE_NEXT("node", "offset", "head")
+			 ARCH_STORE_POINTER("node")
+			 PERCPU__LEAVE("push")
+			 : PERCPU__OUT, [head] "=&r"(head)
+			 : PERCPU__IN, [offset] ARCH_C_IN_POINTER(offset),
+			   [node] ARCH_C_IN_POINTER(node)
+			 : PERCPU__CLOBBER, "memory");
 	return left;
 }
 
@@ -341,15 +365,18 @@ PERCPU__INLINE int percpu__seq_copy_commit(void *base, uintptr_t expect, uintptr
 	uintptr_t from, data;
 	const char *end = (const char *)source + size;
 	const char *words = (const char *)source + size / sizeof(data) * sizeof(data);
-	__asm__ volatile(
-		PERCPU__ENTER PERCPU__FIND_TWO ARCH_LEAVE_IF_POINTER_NE("expect", "data", "7f")
-			ARCH_MOVE("from", "source") ARCH_COPY("from", "words", "end", "data")
-				ARCH_STORE_POINTER("value") PERCPU__LEAVE_OR_REFUSE("copy_commit")
-		: PERCPU__OUT, [from] "=&r"(from), [data] ARCH_C_OUT_1(data)
-		: PERCPU__IN, [base2] ARCH_C_BASE(base2), [expect] ARCH_C_IN_POINTER(expect),
-		  [value] ARCH_C_IN_POINTER(value), [source] ARCH_C_FAR(source),
-		  [words] ARCH_C_FAR(words), [end] ARCH_C_FAR(end)
-		: PERCPU__CLOBBER, ARCH_CLOBBER_B "memory");
+	__asm__ volatile(PERCPU__ENTER PERCPU__FIND_TWO
+			 ARCH_LEAVE_IF_POINTER_NE("expect", "data", "7f")
+			 ARCH_MOVE("from", "source")
+			 ARCH_COPY("from", "words", "end", "data")
+			 ARCH_STORE_POINTER("value")
+			 PERCPU__LEAVE_OR_REFUSE("copy_commit")
+			 : PERCPU__OUT, [from] "=&r"(from), [data] ARCH_C_OUT_1(data)
+			 : PERCPU__IN, [base2] ARCH_C_BASE(base2),
+			   [expect] ARCH_C_IN_POINTER(expect), [value] ARCH_C_IN_POINTER(value),
+			   [source] ARCH_C_FAR(source), [words] ARCH_C_FAR(words),
+			   [end] ARCH_C_FAR(end)
+			 : PERCPU__CLOBBER, ARCH_CLOBBER_B "memory");
 	return left;
 }
 

@@ -20,7 +20,8 @@
 #define ARCH_SIGNATURE ".byte 0x0f, 0xb9, 0x3d\n\t.long 0x53053053\n\t"
 #define ARCH_PTR64(x) ".long " x ", 0\n\t"
 
-/* clang-format off: assembly text, an instruction a line */
+/* Assembly text, an instruction a line: */
+/* clang-format off */
 
 #define ARCH_A "%%eax"
 #define ARCH_B "%%ecx"
@@ -92,9 +93,12 @@
 #define ARCH_ADD_HANDLE_BASE "addl (%[handle]), " ARCH_A "\n\t"
 
 #define ARCH_RMW(op, w, val) ARCH_RMW_##w(op, w, val)
-#define ARCH_RMW_1(op, w, val) "movb %[" val "], %%cl\n\t" op "b %%cl, (" ARCH_A ")\n\t"
-#define ARCH_RMW_2(op, w, val) "movw %[" val "], %%cx\n\t" op "w %%cx, (" ARCH_A ")\n\t"
-#define ARCH_RMW_4(op, w, val) "movl %[" val "], %%ecx\n\t" op "l %%ecx, (" ARCH_A ")\n\t"
+#define ARCH_RMW_1(op, w, val)                                                                     \
+	"movb %[" val "], %%cl\n\t" op "b %%cl, (" ARCH_A ")\n\t"
+#define ARCH_RMW_2(op, w, val)                                                                     \
+	"movw %[" val "], %%cx\n\t" op "w %%cx, (" ARCH_A ")\n\t"
+#define ARCH_RMW_4(op, w, val)                                                                     \
+	"movl %[" val "], %%ecx\n\t" op "l %%ecx, (" ARCH_A ")\n\t"
 /* Additions only. The one 64-bit store of this CPU is the compare-exchange; it cannot miss. */
 #define ARCH_RMW_8(op, w, val)                                                                     \
 	"movl " ARCH_A ", %%esi\n\t"                                                               \
@@ -109,27 +113,23 @@
 #define ARCH_LOAD(w, dst) "mov" ARCH_SUFFIX_##w " (" ARCH_A "), " ARCH_OP_##w(dst) "\n\t"
 #define ARCH_STORE(w, src)                                                                         \
 	"mov" ARCH_SUFFIX_##w " " ARCH_OP_##w(src) ", " ARCH_DATA_##w "\n\t"                       \
-								      "mov" ARCH_SUFFIX_##w        \
-		" " ARCH_DATA_##w ", (" ARCH_A ")\n\t"
+	"mov" ARCH_SUFFIX_##w " " ARCH_DATA_##w ", (" ARCH_A ")\n\t"
 #define ARCH_STORE_B(w, src, tmp)                                                                  \
 	"mov" ARCH_SUFFIX_##w " %[" src "], " ARCH_OP_##w(tmp) "\n\t"                              \
-							       "mov" ARCH_SUFFIX_##w               \
-		" " ARCH_OP_##w(tmp) ", (" ARCH_B ")\n\t"
+	"mov" ARCH_SUFFIX_##w " " ARCH_OP_##w(tmp) ", (" ARCH_B ")\n\t"
 #define ARCH_ADD(w, src, dst) "add" ARCH_SUFFIX_##w " %[" src "], " ARCH_OP_##w(dst) "\n\t"
 /* The values compared pass through B, which no longer holds an address then. */
 #define ARCH_LEAVE_IF_NE(w, value, label)                                                          \
 	"mov" ARCH_SUFFIX_##w " %[" value "], " ARCH_DATA_##w "\n\t"                               \
-							      "cmp" ARCH_SUFFIX_##w                \
-		" " ARCH_DATA_##w ", (" ARCH_A ")\n\t"                                             \
-				  "jne " label "\n\t"
+	"cmp" ARCH_SUFFIX_##w " " ARCH_DATA_##w ", (" ARCH_A ")\n\t"                               \
+	"jne " label "\n\t"
 #define ARCH_LEAVE_IF_NE_B(w, value, label)                                                        \
 	"mov" ARCH_SUFFIX_##w " (" ARCH_B "), " ARCH_DATA_##w "\n\t"                               \
-							      "cmp" ARCH_SUFFIX_##w                \
-		" %[" value "], " ARCH_DATA_##w "\n\t"                                             \
-						"jne " label "\n\t"
+	"cmp" ARCH_SUFFIX_##w " %[" value "], " ARCH_DATA_##w "\n\t"                               \
+	"jne " label "\n\t"
 #define ARCH_LEAVE_IF_REG_NE(w, value, reg, label)                                                 \
 	"cmp" ARCH_SUFFIX_##w " %[" value "], " ARCH_OP_##w(reg) "\n\t"                            \
-								 "jne " label "\n\t"
+	"jne " label "\n\t"
 #define ARCH_LEAVE_IF_POINTER_NE(value, tmp, label)                                                \
 	"movl (" ARCH_A "), %k[" tmp "]\n\t"                                                       \
 	"cmpl %[" value "], %k[" tmp "]\n\t"                                                       \
@@ -189,7 +189,8 @@
 	})
 #define ARCH_LOAD_CPU_ID(result, offset)                                                           \
 	__asm__ volatile("movl %%gs:4(%1), %0" : "=r"(result) : "r"(offset))
-#define ARCH_CLEAR_CS(offset) __asm__ volatile("movl $0, %%gs:8(%0)" : : "r"(offset) : "memory")
+#define ARCH_CLEAR_CS(offset)                                                                      \
+	__asm__ volatile("movl $0, %%gs:8(%0)" : : "r"(offset) : "memory")
 
 /* clang-format on */
 

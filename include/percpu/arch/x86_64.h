@@ -18,7 +18,8 @@
 #define ARCH_HAVE_SEQ_8 1
 #define ARCH_INLINE_COUNTER 1
 
-/* clang-format off: assembly text, an instruction a line */
+/* Assembly text, an instruction a line: */
+/* clang-format off */
 
 /* The trap that precedes every abort entry: ud1 %edi, with the signature as its displacement. */
 #define ARCH_RSEQ_SIG 0x53053053
@@ -101,17 +102,16 @@
 #define ARCH_LOAD(w, dst) "mov" ARCH_SUFFIX_##w " (" ARCH_A "), " ARCH_OP_##w(dst) "\n\t"
 #define ARCH_STORE(w, src) "mov" ARCH_SUFFIX_##w " " ARCH_OP_##w(src) ", (" ARCH_A ")\n\t"
 #define ARCH_STORE_B(w, src, tmp) "mov" ARCH_SUFFIX_##w " " ARCH_OP_##w(src) ", (" ARCH_B ")\n\t"
-#define ARCH_ADD(w, src, dst)                                                                      \
-	"add" ARCH_SUFFIX_##w " " ARCH_OP_##w(src) ", " ARCH_OP_##w(dst) "\n\t"
+#define ARCH_ADD(w, src, dst) "add" ARCH_SUFFIX_##w " " ARCH_OP_##w(src) ", " ARCH_OP_##w(dst) "\n\t"
 #define ARCH_LEAVE_IF_NE(w, value, label)                                                          \
 	"cmp" ARCH_SUFFIX_##w " " ARCH_OP_##w(value) ", (" ARCH_A ")\n\t"                          \
-						     "jne " label "\n\t"
+	"jne " label "\n\t"
 #define ARCH_LEAVE_IF_NE_B(w, value, label)                                                        \
 	"cmp" ARCH_SUFFIX_##w " " ARCH_OP_##w(value) ", (" ARCH_B ")\n\t"                          \
-						     "jne " label "\n\t"
+	"jne " label "\n\t"
 #define ARCH_LEAVE_IF_REG_NE(w, value, reg, label)                                                 \
 	"cmp" ARCH_SUFFIX_##w " " ARCH_OP_##w(value) ", " ARCH_OP_##w(reg) "\n\t"                  \
-									   "jne " label "\n\t"
+	"jne " label "\n\t"
 #define ARCH_LEAVE_IF_POINTER_NE(value, tmp, label) ARCH_LEAVE_IF_NE(8, value, label)
 #define ARCH_LEAVE_IF_NULL(reg, label)                                                             \
 	"testq %q[" reg "], %q[" reg "]\n\t"                                                       \
@@ -169,7 +169,8 @@
 	})
 #define ARCH_LOAD_CPU_ID(result, offset)                                                           \
 	__asm__ volatile("movl %%fs:4(%1), %0" : "=r"(result) : "r"(offset))
-#define ARCH_CLEAR_CS(offset) __asm__ volatile("movq $0, %%fs:8(%0)" : : "r"(offset) : "memory")
+#define ARCH_CLEAR_CS(offset)                                                                      \
+	__asm__ volatile("movq $0, %%fs:8(%0)" : : "r"(offset) : "memory")
 
 /* clang-format on */
 
