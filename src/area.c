@@ -129,6 +129,26 @@ static unsigned find_run(const struct chunk *chunk, unsigned n, unsigned align)
 	return GRANULES;
 }
 
+static bool is_zero(const char *p, size_t size)
+{
+	for (size_t i = 0; i < size; i++)
+		if (p[i])
+			return false;
+	return true;
+}
+
+#if defined(PERCPU_DEBUG)
+static bool zero_in_every_slot(const char *p, size_t size)
+{
+	unsigned slots = percpu__rt_writable.nslots + PERCPU__NOTE_SLOTS;
+
+	while (slots--)
+		if (!is_zero(percpu__slot(p, slots), size))
+			return false;
+	return true;
+}
+#endif
+
 static void take(struct chunk *chunk, unsigned start, unsigned n)
 {
 	for (unsigned i = start; i < start + n; i++)
@@ -159,6 +179,7 @@ int percpu__alloc_locked(void **p, size_t size, size_t align)
 	}
 	take(chunk, start, n);
 	*p = chunk->base + (size_t)start * GRANULE;
+	INVARIANT("A1", zero_in_every_slot(*p, (size_t)n * GRANULE));
 	return 0;
 }
 
@@ -170,14 +191,6 @@ static struct chunk *chunk_of(const void *p)
 	       ((const char *)p < chunk->base || (const char *)p >= chunk->base + PERCPU_STRIDE))
 		chunk = chunk->next;
 	return chunk;
-}
-
-static bool is_zero(const char *p, size_t size)
-{
-	for (size_t i = 0; i < size; i++)
-		if (p[i])
-			return false;
-	return true;
 }
 
 void percpu__zero(void *p, size_t size)
@@ -212,6 +225,7 @@ int percpu__free_locked(void *p)
 		return -EINVAL;
 	n = extent(chunk, start);
 	percpu__zero(p, (size_t)n * GRANULE);
+	INVARIANT("A2", get(chunk->used, start));
 	put(chunk->first, start, false);
 	for (unsigned i = start; i < start + n; i++)
 		put(chunk->used, i, false);

@@ -94,6 +94,8 @@ static int64_t sum_slots(const char *base)
 {
 	uint64_t sum = 0;
 
+	/* Inlined adds are no barriers, but keep their order with this one. */
+	PERCPU__BARRIER();
 	for (unsigned left = percpu__rt_writable.nslots; left; left--) {
 		sum += (uint64_t)percpu__cell_read((const percpu__cell *)(const void *)base);
 		base += PERCPU_STRIDE;

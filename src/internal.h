@@ -17,6 +17,15 @@
 #define HIDDEN __attribute__((visibility("hidden")))
 #define UNLIKELY(x) __builtin_expect(!!(x), 0)
 
+/* Debug builds stop where an invariant does not hold; the text names it by its number. */
+#if defined(PERCPU_DEBUG)
+HIDDEN _Noreturn void percpu__broken(const char *invariant, const char *file, int line);
+#define INVARIANT(number, condition)                                                               \
+	((condition) ? (void)0 : percpu__broken(number ": " #condition, __FILE__, __LINE__))
+#else
+#define INVARIANT(number, condition) ((void)0)
+#endif
+
 /* The writable view of percpu__rt, for the constructor alone. */
 extern struct percpu__rt percpu__rt_writable __asm__("percpu__rt");
 

@@ -188,6 +188,7 @@ static int reclaim(struct percpu_limit *limit)
 		int64_t count = percpu__cell_read(&cells->count);
 		int64_t back = percpu__minus(percpu__cell_read(&cells->granted), count);
 
+		INVARIANT("L2", back >= 0);
 		percpu__cell_write(&cells->granted, count);
 		percpu__cell_write(&cells->ceiling, count);
 		(void)percpu__cell_add_return(pool_of(limit), back);

@@ -369,6 +369,14 @@ void percpu__start(void)
 	(void)started();
 }
 
+#if defined(PERCPU_DEBUG)
+void percpu__broken(const char *invariant, const char *file, int line)
+{
+	fprintf(stderr, "percpu: invariant %s does not hold (%s:%d)\n", invariant, file, line);
+	abort();
+}
+#endif
+
 bool percpu__has_fence(void)
 {
 	return process.fence;

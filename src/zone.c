@@ -71,11 +71,12 @@ int percpu_zone_destroy(struct percpu_zone *zone)
 static inline bool try_add(struct percpu_zone *zone, int64_t n, size_t bytes)
 {
 	percpu__word seen = percpu__word_read(zone->base, bytes);
-	int64_t sum = n + difference(zone, seen);
+	int64_t held = difference(zone, seen), sum = n + held;
 	bool fold = sum > (int64_t)zone->threshold || sum < -(int64_t)zone->threshold;
 	percpu__word next = fold ? 0 : (percpu__word)sum;
 	uint32_t slot;
 
+	INVARIANT("Z1", held <= (int64_t)zone->threshold && held >= -(int64_t)zone->threshold);
 	if (percpu__word_cmpxchg(zone->base, seen, next, bytes, &slot) != seen)
 		return false;
 	if (fold)

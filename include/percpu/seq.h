@@ -169,7 +169,7 @@ struct percpu__handle {
 
 /*
  * The counter's add: finds base and bound in a handle, inside the range and in this order. Not a
- * compiler barrier: nobody reads the cells of counters but the library, with volatile loads.
+ * compiler barrier: nobody reads the cells of counters but the library.
  */
 #define PERCPU__DEFINE_ADD_HANDLE(w, type)							\
 	PERCPU__INLINE bool percpu__seq_add_handle_##w(const struct percpu__handle *handle,	\
