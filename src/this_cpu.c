@@ -81,8 +81,6 @@ static inline uint32_t hold(void)
 
 static inline void release(uint32_t slot)
 {
-	INVARIANT("S1", __atomic_load_n(&locks[slot - percpu__rt_writable.ncpus].held,
-					__ATOMIC_RELAXED) == 1);
 	__atomic_store_n(&locks[slot - percpu__rt_writable.ncpus].held, 0, __ATOMIC_RELEASE);
 }
 
