@@ -3,9 +3,5 @@
 
 void count_elsewhere(long *word)
 {
-#ifdef __cplusplus
-	count_shared(word);
-#else
 	count_here(word);
-#endif
 }

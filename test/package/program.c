@@ -23,6 +23,7 @@ static void *count(void *arg)
 		percpu_counter_inc(&hits);
 		percpu_counter_add(&requests, 2);
 		percpu_this_add(word, 3);
+		count_here(word);
 		count_elsewhere(word);
 	}
 	return arg;
@@ -51,7 +52,7 @@ int main(void)
 		pthread_join(threads[i], NULL);
 	if (percpu_counter_sum(&hits) != THREADS * ROUNDS ||
 	    percpu_counter_sum(&requests) != 2 * THREADS * ROUNDS ||
-	    sum_word() != 4 * THREADS * ROUNDS) {
+	    sum_word() != 5 * THREADS * ROUNDS) {
 		fprintf(stderr, "%lld %lld %ld\n", (long long)percpu_counter_sum(&hits),
 			(long long)percpu_counter_sum(&requests), sum_word());
 		return 1;

@@ -4,19 +4,20 @@
 
 #include <percpu/percpu.h>
 
+#ifdef __cplusplus
+/* Not static: the linker keeps one of the copies, with the sections that belong to it. */
+__attribute__((noinline)) inline void count_here(long *word)
+#else
 static inline void count_here(long *word)
+#endif
 {
 	percpu_this_add(word, 1);
 }
 
 #ifdef __cplusplus
-/* Not static: the linker keeps one of the two copies, with the sections that belong to it. */
-inline void count_shared(long *word)
-{
-	percpu_this_add(word, 1);
-}
-extern "C"
-#endif
+extern "C" void count_elsewhere(long *word);
+#else
 void count_elsewhere(long *word);
+#endif
 
 #endif
