@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-# Module x is x.h, x.c, test_x.c, bench_x.c (or a place in another table) and percpu_x(3).
+# Module x is x.h, x.c, test_x.c, bench_x.c (or a place in another table) and percpu_x(3). Every
+# source is in the list of sources, whether this machine needs it or not.
 #	sh modules_are_complete.sh SOURCE_DIR
 set -eu
 . "$(dirname "$0")/skip.sh"
@@ -31,6 +32,13 @@ for header in include/percpu/*.h; do
 	}
 done
 
+for source in src/*.c; do
+	grep -q "^  $(basename "$source")" src/CMakeLists.txt || {
+		echo "src/CMakeLists.txt: no $source" >&2
+		missing=$((missing + 1))
+	}
+done
+
 [ "$checked" -gt 0 ] || fail "no modules in $1/include/percpu"
-[ "$missing" -eq 0 ] || fail "$missing files are missing"
+[ "$missing" -eq 0 ] || fail "$missing parts are missing"
 echo "$checked modules are complete"
