@@ -124,22 +124,28 @@ static uint32_t area_length(bool original)
 	return sizeof(struct percpu__rseq);
 }
 
-/* Registers the library's own area; the kernel writes cpu_id into it on success. */
+/*
+ * Registers the library's own area, as libc made it for this thread: zero, and no CPU. Signals are
+ * held off, or a handler could register it first and be taken for a refusal.
+ */
 static void register_self(void)
 {
 	struct percpu__rseq *area = &own_rseq;
+	sigset_t all, saved;
 
-	memset(area, 0, sizeof(*area));
-	area->cpu_id = PERCPU__CPU_UNINITIALIZED;
-	__asm__ volatile("" : : : "memory");
-	if (rseq_call(area, area_length(false), 0) != 0 &&
-	    rseq_call(area, area_length(true), 0) != 0) {
-		percpu__self.error = (uint8_t)errno;
-		percpu__self.state = FAILED;
-		return;
+	sigfillset(&all);
+	pthread_sigmask(SIG_BLOCK, &all, &saved);
+	if (percpu__self.state == NEW) {
+		if (rseq_call(area, area_length(false), 0) == 0 ||
+		    rseq_call(area, area_length(true), 0) == 0) {
+			percpu__self.state = SELF;
+			(void)pthread_setspecific(process.key, area);
+		} else {
+			percpu__self.error = (uint8_t)errno;
+			percpu__self.state = FAILED;
+		}
 	}
-	percpu__self.state = SELF;
-	(void)pthread_setspecific(process.key, area);
+	pthread_sigmask(SIG_SETMASK, &saved, NULL);
 }
 
 /*

@@ -69,10 +69,10 @@
 #if !defined(ARCH_RMW) || !defined(ARCH_LOAD) || !defined(ARCH_STORE) || !defined(ARCH_STORE_B) || \
 	!defined(ARCH_ADD) || !defined(ARCH_MOVE) || !defined(ARCH_LEAVE_IF_NE) ||                 \
 	!defined(ARCH_LEAVE_IF_NE_B) || !defined(ARCH_LEAVE_IF_REG_NE) ||                          \
-	!defined(ARCH_LEAVE_IF_POINTER_NE) || !defined(ARCH_LEAVE_IF_NULL) ||                      \
-	!defined(ARCH_LOAD_POINTER) || !defined(ARCH_STORE_POINTER) ||                             \
-	!defined(ARCH_STORE_FOLLOWING) || !defined(ARCH_STORE_NEXT) || !defined(ARCH_COPY) ||      \
-	!defined(ARCH_DELAY)
+	!defined(ARCH_LEAVE_IF_NE_BY) || !defined(ARCH_LEAVE_IF_POINTER_NE) ||                     \
+	!defined(ARCH_LEAVE_IF_NULL) || !defined(ARCH_LOAD_POINTER) ||                             \
+	!defined(ARCH_STORE_POINTER) || !defined(ARCH_STORE_FOLLOWING) ||                          \
+	!defined(ARCH_STORE_NEXT) || !defined(ARCH_COPY) || !defined(ARCH_DELAY)
 #error "percpu: arch file incomplete: bodies of sequences"
 #endif
 #if !defined(ARCH_JUMP) || !defined(ARCH_ANSWER) || !defined(ARCH_RETRY)

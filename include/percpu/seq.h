@@ -280,8 +280,8 @@ struct percpu__handle {
 		int left = PERCPU__ATTEMPTS;							\
 		type data;									\
 		__asm__ volatile(PERCPU__ENTER PERCPU__FIND_TWO					\
+				 ARCH_LEAVE_IF_NE_BY(w, "expect", "data", "7f")			\
 				 ARCH_STORE_B(w, "first", "data")				\
-				 ARCH_LEAVE_IF_NE(w, "expect", "7f")				\
 				 ARCH_STORE(w, "value")						\
 				 PERCPU__LEAVE_OR_REFUSE("store_commit")			\
 				 : PERCPU__OUT, [data] ARCH_C_OUT_##w(data)			\

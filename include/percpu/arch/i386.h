@@ -130,10 +130,11 @@
 #define ARCH_LEAVE_IF_REG_NE(w, value, reg, label)                                                 \
 	"cmp" ARCH_SUFFIX_##w " %[" value "], " ARCH_OP_##w(reg) "\n\t"                            \
 	"jne " label "\n\t"
-#define ARCH_LEAVE_IF_POINTER_NE(value, tmp, label)                                                \
-	"movl (" ARCH_A "), %k[" tmp "]\n\t"                                                       \
-	"cmpl %[" value "], %k[" tmp "]\n\t"                                                       \
+#define ARCH_LEAVE_IF_NE_BY(w, value, tmp, label)                                                  \
+	"mov" ARCH_SUFFIX_##w " (" ARCH_A "), " ARCH_OP_##w(tmp) "\n\t"                            \
+	"cmp" ARCH_SUFFIX_##w " %[" value "], " ARCH_OP_##w(tmp) "\n\t"                            \
 	"jne " label "\n\t"
+#define ARCH_LEAVE_IF_POINTER_NE(value, tmp, label) ARCH_LEAVE_IF_NE_BY(4, value, tmp, label)
 #define ARCH_LEAVE_IF_NULL(reg, label)                                                             \
 	"testl %[" reg "], %[" reg "]\n\t"                                                         \
 	"jz " label "\n\t"

@@ -112,6 +112,7 @@
 #define ARCH_LEAVE_IF_REG_NE(w, value, reg, label)                                                 \
 	"cmp" ARCH_SUFFIX_##w " " ARCH_OP_##w(value) ", " ARCH_OP_##w(reg) "\n\t"                  \
 	"jne " label "\n\t"
+#define ARCH_LEAVE_IF_NE_BY(w, value, tmp, label) ARCH_LEAVE_IF_NE(w, value, label)
 #define ARCH_LEAVE_IF_POINTER_NE(value, tmp, label) ARCH_LEAVE_IF_NE(8, value, label)
 #define ARCH_LEAVE_IF_NULL(reg, label)                                                             \
 	"testq %q[" reg "], %q[" reg "]\n\t"                                                       \
