@@ -250,7 +250,9 @@ int64_t percpu_limit_sum(struct percpu_limit *limit)
 		return 0;
 	for (unsigned slot = 0; slot < percpu__rt_writable.nslots; slot++)
 		sum = percpu__plus(sum, percpu__cell_read(&cells_of(limit, slot)->count));
-	return sum;
+	/* One slot read before a sub and another after an add that it made room for: the words
+	 * read add up to what never was. */
+	return sum > limit->limit ? limit->limit : sum;
 }
 
 int percpu_limit_compare(struct percpu_limit *limit, int64_t value)

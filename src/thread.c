@@ -57,7 +57,18 @@ static struct {
 	uint32_t next_shared; /* round robin over shared slots */
 } process;
 
+/*
+ * Nothing runs before the constructor but functions of .preinit_array, constructors of libraries
+ * that were linked without naming this one, and an allocator that the dynamic linker calls. Their
+ * adds store to rseq_cs before they find that nothing is ready, so the offset must be harmless
+ * even then. The offset of own_rseq would be, but linkers do not put it into a shared library's
+ * data. Other libcs: no word is known to be free, and such callers must wait for the constructor.
+ */
+#if defined(__GLIBC__) && defined(ARCH_GLIBC_UNUSED)
+struct percpu__rt percpu__rt_writable = {.rseq_offset = ARCH_GLIBC_UNUSED};
+#else
 struct percpu__rt percpu__rt_writable;
+#endif
 
 __thread struct percpu__shared percpu__shared __attribute__((tls_model("initial-exec")));
 uint32_t percpu__shared_epoch = 1;

@@ -7,7 +7,8 @@
  * While others add and take away, an add near the limit may be refused although a moment later
  * there is room. Amounts never move between slots; what moves are the CPUs' ceilings.
  *
- * Does not promise: a lower bound (the sum goes below 0 when more is taken away than was added);
+ * Does not promise: a lower bound (the sum goes below 0 when more is taken away than was added;
+ * the limit less the sum must stay below 2^63);
  * speed close to the limit, where adds take from one shared word and, when that is empty, from
  * other CPUs' ceilings, which costs a fence.
  *

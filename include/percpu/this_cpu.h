@@ -4,7 +4,7 @@
  *
  * p is the address of a word inside percpu memory, formed from a percpu pointer: &object->field.
  * The word is an integer (1, 2, 4 or 8 bytes; 8 only on 64-bit CPUs) or, where nothing is added to
- * it, a pointer; anything else is a compile-time error. The same names work in C11 and in C++17.
+ * it, a bool or a pointer; anything else is a compile-time error. The same names work in C11 and in C++17.
  *
  * Promises: each call is atomic against every other thread on that CPU and against signal
  * handlers, in every mode. Every call ends, as long as signal handlers that use these calls are
@@ -33,10 +33,14 @@
 
 #include <percpu/area.h>
 
+/* PERCPU__TYPE: what p points at, without const and volatile. */
 #ifdef __cplusplus
-extern "C" {
+#include <type_traits>
+#define PERCPU__TYPE(p) std::remove_cv_t<std::remove_reference_t<decltype(*(p))>>
 #define PERCPU__STATIC_ASSERT(condition, text) static_assert(condition, text)
+extern "C" {
 #else
+#define PERCPU__TYPE(p) __typeof__(((void)0, *(p)))
 #define PERCPU__STATIC_ASSERT(condition, text) _Static_assert(condition, text)
 #endif
 
@@ -311,50 +315,71 @@ PERCPU__INLINE percpu__word percpu__word_read(const void *p, size_t size)
 	PERCPU__STATIC_ASSERT(sizeof(*(p)) == 1 || sizeof(*(p)) == 2 || sizeof(*(p)) == 4 ||       \
 				      sizeof(*(p)) == PERCPU__WORD_MAX,                            \
 			      "percpu: no such operation on a word of this size on this CPU")
+#define PERCPU__CHECK_CLASS(p, last, text)                                                         \
+	PERCPU__STATIC_ASSERT(__builtin_classify_type((PERCPU__TYPE(p))0) >= 1 &&                  \
+				      __builtin_classify_type((PERCPU__TYPE(p))0) <= (last),       \
+			      text)
 #define PERCPU__CHECK_WORD(p)                                                                      \
 	PERCPU__CHECK_SIZE(p);                                                                     \
-	PERCPU__STATIC_ASSERT(__builtin_classify_type(*(p)) >= 1 &&                                \
-				      __builtin_classify_type(*(p)) <= 5,                          \
-			      "percpu: the word must be an integer or a pointer")
+	PERCPU__CHECK_CLASS(p, 5, "percpu: the word must be an integer or a pointer")
 #define PERCPU__CHECK_INTEGER(p)                                                                   \
 	PERCPU__CHECK_SIZE(p);                                                                     \
-	PERCPU__STATIC_ASSERT(__builtin_classify_type(*(p)) >= 1 &&                                \
-				      __builtin_classify_type(*(p)) <= 4,                          \
-			      "percpu: the word must be an integer")
+	PERCPU__CHECK_CLASS(p, 4, "percpu: the word must be an integer")
+/* An addition would leave what no bool may hold. */
+#define PERCPU__CHECK_NUMBER(p)                                                                    \
+	PERCPU__CHECK_INTEGER(p);                                                                  \
+	PERCPU__STATIC_ASSERT((PERCPU__TYPE(p))2 != (PERCPU__TYPE(p))1,                            \
+			      "percpu: nothing can be added to a bool")
+
+/* The address of a word to change: const is refused, volatile is implied anyway. */
+#define PERCPU__ADDRESS(name, p) volatile void *name = (p)
+#define PERCPU__PLAIN(name) ((void *)(uintptr_t)(name))
 
 #define percpu_this_read(p)                                                                        \
 	__extension__({                                                                            \
 		PERCPU__CHECK_WORD(p);                                                             \
-		__typeof__(*(p)) pcp_result_;                                                      \
-		percpu__from_word(&pcp_result_, percpu__word_read((p), sizeof(pcp_result_)),       \
-				  sizeof(pcp_result_));                                            \
-		pcp_result_;                                                                       \
+		const volatile void *pcp_p_ = (p);                                                 \
+		PERCPU__TYPE(p) pcp_v_;                                                            \
+		percpu__from_word(&pcp_v_,                                                         \
+				  percpu__word_read(PERCPU__PLAIN(pcp_p_), sizeof(pcp_v_)),        \
+				  sizeof(pcp_v_));                                                 \
+		pcp_v_;                                                                            \
 	})
 
 #define PERCPU__THIS_RMW(name, p, v)                                                               \
 	__extension__({                                                                            \
+		PERCPU__ADDRESS(pcp_p_, p);                                                        \
+		PERCPU__TYPE(p) pcp_v_ = (PERCPU__TYPE(p))(v);                                     \
+		percpu__word_##name(PERCPU__PLAIN(pcp_p_),                                         \
+				    percpu__to_word(&pcp_v_, sizeof(pcp_v_)), sizeof(pcp_v_));     \
+	})
+#define PERCPU__THIS_ADD(p, v)                                                                     \
+	__extension__({                                                                            \
+		PERCPU__CHECK_NUMBER(p);                                                           \
+		PERCPU__THIS_RMW(add, p, v);                                                       \
+	})
+#define PERCPU__THIS_BITS(name, p, v)                                                              \
+	__extension__({                                                                            \
 		PERCPU__CHECK_INTEGER(p);                                                          \
-		__typeof__(*(p)) *pcp_p_ = (p);                                                    \
-		__typeof__(*(p)) pcp_v_ = (__typeof__(*(p)))(v);                                   \
-		percpu__word_##name(pcp_p_, percpu__to_word(&pcp_v_, sizeof(pcp_v_)),              \
-				    sizeof(pcp_v_));                                               \
+		PERCPU__THIS_RMW(name, p, v);                                                      \
 	})
 
-#define percpu_this_add(p, v) PERCPU__THIS_RMW(add, p, v)
-#define percpu_this_sub(p, v) PERCPU__THIS_RMW(add, p, 0 - (__typeof__(*(p)))(v))
-#define percpu_this_inc(p) PERCPU__THIS_RMW(add, p, 1)
-#define percpu_this_dec(p) PERCPU__THIS_RMW(add, p, -1)
-#define percpu_this_and(p, v) PERCPU__THIS_RMW(and, p, v)
-#define percpu_this_or(p, v) PERCPU__THIS_RMW(or, p, v)
+#define percpu_this_add(p, v) PERCPU__THIS_ADD(p, v)
+#define percpu_this_sub(p, v) PERCPU__THIS_ADD(p, 0 - (PERCPU__TYPE(p))(v))
+#define percpu_this_inc(p) PERCPU__THIS_ADD(p, 1)
+#define percpu_this_dec(p) PERCPU__THIS_ADD(p, -1)
+#define percpu_this_and(p, v) PERCPU__THIS_BITS(and, p, v)
+#define percpu_this_or(p, v) PERCPU__THIS_BITS(or, p, v)
 
 #define percpu_this_add_return_slot(p, v, slot)                                                    \
 	__extension__({                                                                            \
-		PERCPU__CHECK_INTEGER(p);                                                          \
-		__typeof__(*(p)) *pcp_p_ = (p);                                                    \
-		__typeof__(*(p)) pcp_v_ = (__typeof__(*(p)))(v);                                   \
+		PERCPU__CHECK_NUMBER(p);                                                           \
+		PERCPU__ADDRESS(pcp_p_, p);                                                        \
+		PERCPU__TYPE(p) pcp_v_ = (PERCPU__TYPE(p))(v);                                     \
 		percpu__from_word(                                                                 \
 			&pcp_v_,                                                                   \
-			percpu__word_add_return(pcp_p_, percpu__to_word(&pcp_v_, sizeof(pcp_v_)),  \
+			percpu__word_add_return(PERCPU__PLAIN(pcp_p_),                             \
+						percpu__to_word(&pcp_v_, sizeof(pcp_v_)),          \
 						sizeof(pcp_v_), (slot)),                           \
 			sizeof(pcp_v_));                                                           \
 		pcp_v_;                                                                            \
@@ -363,10 +388,10 @@ PERCPU__INLINE percpu__word percpu__word_read(const void *p, size_t size)
 #define percpu_this_xchg_slot(p, v, slot)                                                          \
 	__extension__({                                                                            \
 		PERCPU__CHECK_WORD(p);                                                             \
-		__typeof__(*(p)) *pcp_p_ = (p);                                                    \
-		__typeof__(*(p)) pcp_v_ = (v);                                                     \
+		PERCPU__ADDRESS(pcp_p_, p);                                                        \
+		PERCPU__TYPE(p) pcp_v_ = (v);                                                      \
 		percpu__from_word(&pcp_v_,                                                         \
-				  percpu__word_xchg(pcp_p_,                                        \
+				  percpu__word_xchg(PERCPU__PLAIN(pcp_p_),                         \
 						    percpu__to_word(&pcp_v_, sizeof(pcp_v_)),      \
 						    sizeof(pcp_v_), (slot)),                       \
 				  sizeof(pcp_v_));                                                 \
@@ -376,12 +401,13 @@ PERCPU__INLINE percpu__word percpu__word_read(const void *p, size_t size)
 #define percpu_this_cmpxchg_slot(p, old, new_, slot)                                               \
 	__extension__({                                                                            \
 		PERCPU__CHECK_WORD(p);                                                             \
-		__typeof__(*(p)) *pcp_p_ = (p);                                                    \
-		__typeof__(*(p)) pcp_old_ = (old);                                                 \
-		__typeof__(*(p)) pcp_v_ = (new_);                                                  \
+		PERCPU__ADDRESS(pcp_p_, p);                                                        \
+		PERCPU__TYPE(p) pcp_old_ = (old);                                                  \
+		PERCPU__TYPE(p) pcp_v_ = (new_);                                                   \
 		percpu__from_word(                                                                 \
 			&pcp_v_,                                                                   \
-			percpu__word_cmpxchg(pcp_p_, percpu__to_word(&pcp_old_, sizeof(pcp_old_)), \
+			percpu__word_cmpxchg(PERCPU__PLAIN(pcp_p_),                                \
+					     percpu__to_word(&pcp_old_, sizeof(pcp_old_)),         \
 					     percpu__to_word(&pcp_v_, sizeof(pcp_v_)),             \
 					     sizeof(pcp_v_), (slot)),                              \
 			sizeof(pcp_v_));                                                           \
@@ -394,15 +420,15 @@ PERCPU__INLINE percpu__word percpu__word_read(const void *p, size_t size)
 		PERCPU__CHECK_WORD(p2);                                                            \
 		PERCPU__STATIC_ASSERT(sizeof(*(p)) == sizeof(*(p2)),                               \
 				      "percpu: both words must have one size");                    \
-		__typeof__(*(p)) *pcp_p_ = (p);                                                    \
-		__typeof__(*(p)) pcp_old_ = (old);                                                 \
-		__typeof__(*(p)) pcp_v_ = (new_);                                                  \
-		__typeof__(*(p2)) *pcp_p2_ = (p2);                                                 \
-		__typeof__(*(p2)) pcp_old2_ = (old2);                                              \
-		percpu__word_cmpxchg2(pcp_p_, percpu__to_word(&pcp_old_, sizeof(pcp_old_)),        \
-				      percpu__to_word(&pcp_v_, sizeof(pcp_v_)), pcp_p2_,           \
-				      percpu__to_word(&pcp_old2_, sizeof(pcp_old2_)),              \
-				      sizeof(pcp_v_), (slot));                                     \
+		PERCPU__ADDRESS(pcp_p_, p);                                                        \
+		PERCPU__ADDRESS(pcp_p2_, p2);                                                      \
+		PERCPU__TYPE(p) pcp_old_ = (old);                                                  \
+		PERCPU__TYPE(p) pcp_v_ = (new_);                                                   \
+		PERCPU__TYPE(p2) pcp_old2_ = (old2);                                               \
+		percpu__word_cmpxchg2(                                                             \
+			PERCPU__PLAIN(pcp_p_), percpu__to_word(&pcp_old_, sizeof(pcp_old_)),       \
+			percpu__to_word(&pcp_v_, sizeof(pcp_v_)), PERCPU__PLAIN(pcp_p2_),          \
+			percpu__to_word(&pcp_old2_, sizeof(pcp_old2_)), sizeof(pcp_v_), (slot));   \
 	})
 
 #define percpu_this_write(p, v)                                                                    \

@@ -161,6 +161,12 @@
 	"decl %k[left]\n\t"                                                                        \
 	"jnz " again "\n\t"
 
+/*
+ * Where glibc's thread control block has words that nobody uses (the 512 bytes from 0x80 on are kept for the size of the block alone):
+ * cpu_id reads as 0 there and a store to rseq_cs does no harm. For calls before the start only.
+ */
+#define ARCH_GLIBC_UNUSED 0x80
+
 /* The thread pointer, and the two words of the area that lies at an offset from it. */
 #define ARCH_THREAD_POINTER()                                                                      \
 	__extension__({                                                                            \
