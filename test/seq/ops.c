@@ -1,0 +1,354 @@
+/* SPDX-License-Identifier: MIT */
+#include "ops.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include <percpu/area.h>
+#include <percpu/seq.h>
+
+#if ARCH_HAVE_SEQ
+
+/* ---- The sequences as functions ---- */
+
+#define RUN(name)                                                                                  \
+	static __attribute__((noinline)) void run_##name(const struct seq_args *a,                 \
+							 struct seq_result *r)
+
+/* The answers of seq.h in words of the pseudo-code. */
+static void answer(struct seq_result *r, int left, uint32_t slot, uint64_t value)
+{
+	r->answer = left > 0                      ? PSEUDO_DONE
+		    : left == PERCPU__UNAVAILABLE ? PSEUDO_UNAVAILABLE
+		    : left == PERCPU__REFUSED     ? PSEUDO_REFUSED
+						  : PSEUDO_ABORTED;
+	r->slot = slot;
+	r->value = value;
+}
+
+static void answer_done(struct seq_result *r, bool done)
+{
+	answer(r, done, NO_SLOT, 0);
+}
+
+#define RUN_RMW(name, w, type)                                                                     \
+	RUN(name##_##w)                                                                            \
+	{                                                                                          \
+		answer_done(r, percpu__seq_##name##_##w(a->base, (type)a->value));                 \
+	}
+
+#define RUN_WORD(w, type)                                                                          \
+	RUN_RMW(add, w, type)                                                                      \
+	RUN_RMW(and, w, type)                                                                      \
+	RUN_RMW(or, w, type)                                                                       \
+	RUN(add_return_##w)                                                                        \
+	{                                                                                          \
+		uint32_t slot = NO_SLOT;                                                           \
+		type sum = 0;                                                                      \
+		int left = percpu__seq_add_return_##w(a->base, (type)a->value, &sum, &slot);       \
+                                                                                                   \
+		answer(r, left, slot, sum);                                                        \
+	}                                                                                          \
+	RUN(xchg_##w)                                                                              \
+	{                                                                                          \
+		uint32_t slot = NO_SLOT;                                                           \
+		type old = 0;                                                                      \
+		int left = percpu__seq_xchg_##w(a->base, (type)a->value, &old, &slot);             \
+                                                                                                   \
+		answer(r, left, slot, old);                                                        \
+	}                                                                                          \
+	RUN(cmpxchg_##w)                                                                           \
+	{                                                                                          \
+		uint32_t slot = NO_SLOT;                                                           \
+		type old = 0;                                                                      \
+		int left = percpu__seq_cmpxchg_##w(a->base, (type)a->expect, (type)a->value, &old, \
+						   &slot);                                         \
+                                                                                                   \
+		answer(r, left, slot, old);                                                        \
+	}                                                                                          \
+	RUN(cmpxchg2_##w)                                                                          \
+	{                                                                                          \
+		uint32_t slot = NO_SLOT;                                                           \
+		int left = percpu__seq_cmpxchg2_##w(a->base, (type)a->expect, (type)a->value,      \
+						    a->base2, (type)a->expect2, &slot);            \
+                                                                                                   \
+		answer(r, left, slot, 0);                                                          \
+	}                                                                                          \
+	RUN(store_commit_##w)                                                                      \
+	{                                                                                          \
+		uint32_t slot = NO_SLOT;                                                           \
+		int left = percpu__seq_store_commit_##w(a->base, (type)a->expect, (type)a->value,  \
+							a->base2, (type)a->value2, &slot);         \
+                                                                                                   \
+		answer(r, left, slot, 0);                                                          \
+	}
+
+RUN_WORD(1, uint8_t)
+RUN_WORD(2, uint16_t)
+RUN_WORD(4, uint32_t)
+#if ARCH_HAVE_SEQ_8
+RUN_WORD(8, uint64_t)
+#endif
+
+#if ARCH_HAVE_SEQ_8 || defined(ARCH_CLOBBER_RMW_8)
+#define HAVE_ADD_HANDLE 1
+RUN(add_handle_8)
+{
+	struct percpu__handle handle = {.base = a->base, .bound = percpu__rt.bound};
+
+	answer_done(r, percpu__seq_add_handle_8(&handle, (int64_t)a->value));
+}
+#else
+#define HAVE_ADD_HANDLE 0
+#endif
+
+RUN(pop)
+{
+	uint32_t slot = NO_SLOT;
+	void *node = NULL;
+	int left = percpu__seq_pop(a->base, a->offset, &node, &slot);
+
+	answer(r, left, slot, (uintptr_t)node);
+}
+
+RUN(push)
+{
+	uint32_t slot = NO_SLOT;
+	int left = percpu__seq_push(a->base, a->offset, a->node, &slot);
+
+	answer(r, left, slot, 0);
+}
+
+RUN(copy_commit)
+{
+	uint32_t slot = NO_SLOT;
+	int left = percpu__seq_copy_commit(a->base, (uintptr_t)a->expect, (uintptr_t)a->value,
+					   a->base2, a->source, a->count, &slot);
+
+	answer(r, left, slot, 0);
+}
+
+#define POINTER_WIDTH ((unsigned)sizeof(void *))
+
+/* clang-format off */
+#define OPS_OF_WIDTH(w)                                                                            \
+	{ "add_" #w, w, PSEUDO_ADD, true, run_add_##w },                                           \
+	{ "and_" #w, w, PSEUDO_AND, true, run_and_##w },                                           \
+	{ "or_" #w, w, PSEUDO_OR, true, run_or_##w },                                              \
+	{ "add_return_" #w, w, PSEUDO_ADD_RETURN, false, run_add_return_##w },                     \
+	{ "xchg_" #w, w, PSEUDO_XCHG, false, run_xchg_##w },                                       \
+	{ "cmpxchg_" #w, w, PSEUDO_CMPXCHG, false, run_cmpxchg_##w },                              \
+	{ "cmpxchg2_" #w, w, PSEUDO_CMPXCHG2, false, run_cmpxchg2_##w },                           \
+	{ "store_commit_" #w, w, PSEUDO_STORE_COMMIT, false, run_store_commit_##w }
+
+const struct seq_op seq_ops[] = {
+	OPS_OF_WIDTH(1),
+	OPS_OF_WIDTH(2),
+	OPS_OF_WIDTH(4),
+#if ARCH_HAVE_SEQ_8
+	OPS_OF_WIDTH(8),
+#endif
+#if HAVE_ADD_HANDLE
+	{ "add_handle_8", 8, PSEUDO_ADD, true, run_add_handle_8 },
+#endif
+	{ "pop", POINTER_WIDTH, PSEUDO_POP, false, run_pop },
+	{ "push", POINTER_WIDTH, PSEUDO_PUSH, false, run_push },
+	{ "copy_commit", POINTER_WIDTH, PSEUDO_COPY_COMMIT, false, run_copy_commit },
+};
+/* clang-format on */
+
+#else
+
+const struct seq_op seq_ops[1];
+
+#endif
+
+const unsigned seq_op_count = ARCH_HAVE_SEQ ? sizeof(seq_ops) / sizeof(seq_ops[0]) : 0;
+
+/* ---- Cases ---- */
+
+static uint64_t random_word(void)
+{
+	static uint64_t x = 88172645463325252u;
+
+	x ^= x << 13;
+	x ^= x >> 7;
+	x ^= x << 17;
+	return x;
+}
+
+static uint64_t truncated(uint64_t value, unsigned width)
+{
+	return width == 8 ? value : value & ((UINT64_C(1) << (8 * width)) - 1);
+}
+
+static bool compares(const struct seq_op *op)
+{
+	return op->op == PSEUDO_CMPXCHG || op->op == PSEUDO_CMPXCHG2 ||
+	       op->op == PSEUDO_STORE_COMMIT || op->op == PSEUDO_COPY_COMMIT;
+}
+
+bool seq_case_done(const struct seq_op *op, struct seq_case *c)
+{
+	*c = (struct seq_case){.word = 0x1122334455667788u,
+			       .second = 0x99aabbccddeeff00u,
+			       .value = 0x0f1e2d3c4b5a6978u,
+			       .value2 = 0x2468ace02468ace0u,
+			       .offset = 16,
+			       .count = 2 * sizeof(void *) + 3};
+	c->expect = c->word;
+	c->expect2 = c->second;
+	if (op->op == PSEUDO_POP)
+		c->word = 1;
+	return true;
+}
+
+bool seq_case_refused(const struct seq_op *op, struct seq_case *c)
+{
+	seq_case_done(op, c);
+	c->expect ^= UINT64_C(1) << (8 * op->width - 1);
+	if (op->op == PSEUDO_POP)
+		c->word = 0;
+	return compares(op) || op->op == PSEUDO_POP;
+}
+
+static uint64_t edge(unsigned number, unsigned width)
+{
+	uint64_t top = UINT64_C(1) << (8 * width - 1);
+	const uint64_t edges[] = {0, 1, top - 1, top, top + 1, UINT64_MAX, 0x5a5a5a5a5a5a5a5au};
+
+	return edges[number % 7];
+}
+
+void seq_case_number(const struct seq_op *op, unsigned number, struct seq_case *c)
+{
+	static const size_t sizes[] = {0, 1, 2, 3, 4, 7, 8, 9, 15, 16, 17, 31, 63, 64, 255, 256};
+	const uint64_t bits = UINT64_C(8) * op->width;
+	bool edges = number < 7 * 7 * 4;
+
+	seq_case_done(op, c);
+	c->word = edges ? edge(number, op->width) : random_word();
+	c->value = edges ? edge(number / 7, op->width) : random_word();
+	c->second = random_word();
+	c->value2 = random_word();
+	c->expect = c->word;
+	c->expect2 = c->second;
+	/* Half of the comparisons meet another value, one that differs in one bit only. */
+	if (number / 49 & 1)
+		c->expect ^= UINT64_C(1) << random_word() % bits;
+	if (number / 49 & 2)
+		c->expect2 ^= UINT64_C(1) << random_word() % bits;
+	c->offset = random_word() % 8 * sizeof(void *);
+	c->count = sizes[number % 16];
+	if (op->op == PSEUDO_POP)
+		c->word = number % 3;
+}
+
+/* ---- Memory ---- */
+
+static unsigned char *window_of(unsigned char *memory, uint32_t slot)
+{
+	return memory + (size_t)slot * PERCPU_STRIDE;
+}
+
+static void put(unsigned char *at, uint64_t value, unsigned width)
+{
+	uint8_t one = (uint8_t)value;
+	uint16_t two = (uint16_t)value;
+	uint32_t four = (uint32_t)value;
+
+	if (width == 1)
+		memcpy(at, &one, 1);
+	else if (width == 2)
+		memcpy(at, &two, 2);
+	else if (width == 4)
+		memcpy(at, &four, 4);
+	else
+		memcpy(at, &value, 8);
+}
+
+void seq_prepare(const struct seq_op *op, const struct seq_case *c, unsigned char *memory,
+		 uint32_t slot, struct seq_args *args)
+{
+	unsigned char *window = window_of(memory, slot);
+	unsigned char *second = window + AT_SECOND;
+	uint64_t word = c->word;
+	unsigned i;
+
+	for (i = 0; i < WINDOW; i++)
+		window[i] = (unsigned char)(i * 7 + slot + 0x31);
+	if (op->op == PSEUDO_POP && word)
+		word = (uintptr_t)(window + AT_NODES + (word - 1) * NODE_SIZE);
+	put(window + AT_WORD, word, op->width);
+	put(second, c->second, op->width);
+	*args = (struct seq_args){.value = c->value,
+				  .value2 = c->value2,
+				  .expect = c->expect,
+				  .expect2 = c->expect2,
+				  .base = memory + AT_WORD,
+				  .base2 = memory +
+					   (op->op == PSEUDO_CMPXCHG2 ? AT_SECOND : AT_DATA),
+				  .node = window + AT_NODES,
+				  .source = window + AT_SOURCE + c->offset % 8,
+				  .offset = c->offset,
+				  .count = c->count};
+}
+
+static void find_scratch(const struct seq_op *op, const struct seq_args *args,
+			 struct seq_expected *expected)
+{
+	expected->scratch = AT_DATA;
+	expected->scratch_size = 0;
+	if (op->op == PSEUDO_STORE_COMMIT)
+		expected->scratch_size = op->width;
+	if (op->op == PSEUDO_COPY_COMMIT)
+		expected->scratch_size = args->count;
+	if (op->op == PSEUDO_PUSH) {
+		expected->scratch = AT_NODES + args->offset;
+		expected->scratch_size = op->width;
+	}
+}
+
+void seq_expect(const struct seq_op *op, const struct seq_args *args, const unsigned char *memory,
+		uint32_t slot, struct seq_expected *expected)
+{
+	const unsigned char *window = memory + (size_t)slot * PERCPU_STRIDE;
+	struct pseudo_memory image = {(uintptr_t)window, WINDOW, expected->window};
+	/* The slot's copies as if it were slot 0 of 1, so that the window is memory enough. */
+	const uint64_t arg[R_ARGS] = {
+		[R_BASE] = (uintptr_t)window + (size_t)((unsigned char *)args->base - memory),
+		[R_BASE2] = (uintptr_t)window + (size_t)((unsigned char *)args->base2 - memory),
+		[R_VALUE] = truncated(args->value, op->width),
+		[R_VALUE2] = truncated(args->value2, op->width),
+		[R_EXPECT] = args->expect,
+		[R_EXPECT2] = args->expect2,
+		[R_NODE] = (uintptr_t)args->node,
+		[R_OFFSET] = args->offset,
+		[R_SOURCE] = (uintptr_t)args->source,
+		[R_COUNT] = args->count,
+	};
+	const struct pseudo_env env = {&image, arg, 0, 1, PERCPU_STRIDE, op->width};
+
+	memcpy(expected->window, window, WINDOW);
+	expected->result = pseudo_run(op->op, &env);
+	find_scratch(op, args, expected);
+}
+
+const char *seq_compare(const unsigned char *window, const struct seq_expected *expected,
+			const unsigned char *wanted, bool without_scratch)
+{
+	static char text[80];
+	size_t i;
+
+	for (i = 0; i < WINDOW; i++) {
+		bool scratch =
+			i >= expected->scratch && i < expected->scratch + expected->scratch_size;
+
+		if (window[i] == wanted[i] || (scratch && without_scratch))
+			continue;
+		(void)snprintf(text, sizeof(text), "byte %zu is 0x%02x, not 0x%02x", i, window[i],
+			       wanted[i]);
+		return text;
+	}
+	return NULL;
+}

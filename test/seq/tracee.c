@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: MIT */
+#include "test.h"
+
+#include "tracee.h"
+
+#include <sys/mman.h>
+#include <sys/ptrace.h>
+
+#include <percpu/area.h>
+
+#if ARCH_HAVE_SEQ
+
+#include "arch.h"
+
+struct stage *stage_make(void)
+{
+	size_t size = (size_t)percpu_ncpus() * PERCPU_STRIDE + WINDOW;
+	void *stage = mmap(NULL, sizeof(struct stage), PROT_READ | PROT_WRITE,
+			   MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE,
+			    MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	CHECK(stage != MAP_FAILED && memory != MAP_FAILED);
+	((struct stage *)stage)->memory = (unsigned char *)memory;
+	return (struct stage *)stage;
+}
+
+struct rseq_area *own_area(void)
+{
+	return (struct rseq_area *)(void *)(ARCH_THREAD_POINTER() + percpu__rt.rseq_offset);
+}
+
+int unregister(void)
+{
+	int error = 0;
+
+	if (percpu_cpu_raw() >= 0)
+		error = percpu_vfork_begin();
+	return error;
+}
+
+void run_unregistered(struct stage *stage)
+{
+	volatile struct rseq_area *area = own_area();
+
+	area->cpu_id = stage->cpu;
+	area->rseq_cs = 0;
+	stage->op->run(&stage->args, &stage->result);
+	area->cpu_id = UINT32_MAX;
+}
+
+struct child_arg {
+	struct stage *stage;
+	bool registered;
+};
+
+static void child_main(void *arg)
+{
+	const struct child_arg *child = (const struct child_arg *)arg;
+	struct stage *stage = child->stage;
+
+	stage->area = own_area();
+	if (!child->registered)
+		CHECK_OK(unregister());
+	if (ptrace(PTRACE_TRACEME, 0, NULL, NULL) != 0)
+		test_skip("ptrace is refused: %s", strerror(errno));
+	for (;;) {
+		/* Whoever steps knows by it that the next sequence has armed. */
+		percpu_cs_clear();
+		raise(SIGSTOP);
+		if (child->registered)
+			stage->op->run(&stage->args, &stage->result);
+		else
+			run_unregistered(stage);
+	}
+}
+
+/* Waits for the next stop. A child that ends has failed, and has said why. */
+static int wait_for_stop(struct tracee *tracee)
+{
+	int status;
+
+	while (waitpid(tracee->pid, &status, 0) < 0)
+		CHECK_EQ(errno, EINTR);
+	if (WIFEXITED(status) && WEXITSTATUS(status) == TEST_SKIPPED)
+		test_skip("the traced child was");
+	CHECK(WIFSTOPPED(status));
+	return WSTOPSIG(status);
+}
+
+void tracee_start(struct tracee *tracee, struct stage *stage, bool registered)
+{
+	struct child_arg arg = {stage, registered};
+
+	tracee->stage = stage;
+	tracee->pid = test_fork(child_main, &arg);
+	CHECK_EQ(wait_for_stop(tracee), SIGSTOP);
+	/* A test that fails must not leave a stopped child behind. */
+	CHECK_EQ(ptrace(PTRACE_SETOPTIONS, tracee->pid, 0, PTRACE_O_EXITKILL), 0);
+}
+
+void tracee_end(struct tracee *tracee)
+{
+	kill(tracee->pid, SIGKILL);
+	CHECK_EQ(test_wait(tracee->pid), -SIGKILL);
+}
+
+int tracee_run(struct tracee *tracee)
+{
+	CHECK_EQ(ptrace(PTRACE_CONT, tracee->pid, NULL, NULL), 0);
+	return wait_for_stop(tracee);
+}
+
+int tracee_step(struct tracee *tracee)
+{
+	CHECK_EQ(ptrace(PTRACE_SINGLESTEP, tracee->pid, NULL, NULL), 0);
+	return wait_for_stop(tracee);
+}
+
+/* Addresses as ptrace wants them: without sign. */
+static void *at(uint64_t address)
+{
+	return (void *)(uintptr_t)address;
+}
+
+uint64_t tracee_pc(struct tracee *tracee)
+{
+	errno = 0;
+	return (unsigned long)ptrace(PTRACE_PEEKUSER, tracee->pid, at(TEST_ARCH_PC), NULL);
+}
+
+void tracee_set_pc(struct tracee *tracee, uint64_t pc)
+{
+	CHECK_EQ(ptrace(PTRACE_POKEUSER, tracee->pid, at(TEST_ARCH_PC), at(pc)), 0);
+}
+
+static long peek(struct tracee *tracee, uint64_t address)
+{
+	long word;
+
+	errno = 0;
+	word = ptrace(PTRACE_PEEKDATA, tracee->pid, at(address), NULL);
+	CHECK_EQ(errno, 0);
+	return word;
+}
+
+void tracee_read(struct tracee *tracee, uint64_t address, void *into, size_t size)
+{
+	unsigned char *byte = (unsigned char *)into;
+	size_t done;
+
+	for (done = 0; done < size; done += sizeof(long)) {
+		long word = peek(tracee, address + done);
+		size_t part = size - done < sizeof(word) ? size - done : sizeof(word);
+
+		memcpy(byte + done, &word, part);
+	}
+}
+
+void breakpoint_plant(struct tracee *tracee, struct breakpoint *breakpoint, uint64_t address)
+{
+	static const unsigned char trap[] = TEST_ARCH_BREAKPOINT;
+	long word = peek(tracee, address);
+
+	*breakpoint = (struct breakpoint){address, word, true};
+	memcpy(&word, trap, sizeof(trap));
+	CHECK_EQ(ptrace(PTRACE_POKETEXT, tracee->pid, at(address), word), 0);
+}
+
+void breakpoint_lift(struct tracee *tracee, struct breakpoint *breakpoint)
+{
+	static const unsigned char trap[] = TEST_ARCH_BREAKPOINT;
+	long word;
+
+	if (!breakpoint->planted)
+		return;
+	/* The bytes behind it may hold another breakpoint by now, or no longer. */
+	word = peek(tracee, breakpoint->address);
+	memcpy(&word, &breakpoint->saved, sizeof(trap));
+	CHECK_EQ(ptrace(PTRACE_POKETEXT, tracee->pid, at(breakpoint->address), word), 0);
+	breakpoint->planted = false;
+}
+
+bool breakpoint_hit(struct tracee *tracee, const struct breakpoint *breakpoint)
+{
+	if (!breakpoint->planted ||
+	    tracee_pc(tracee) != breakpoint->address + TEST_ARCH_PC_AFTER_TRAP)
+		return false;
+	tracee_set_pc(tracee, breakpoint->address);
+	return true;
+}
+
+#endif
