@@ -5,6 +5,7 @@
 
 #include <percpu/counter.h>
 #include <percpu/limit.h>
+#include <percpu/local.h>
 #include <percpu/zone.h>
 
 #endif

@@ -195,6 +195,8 @@
 
 /* clang-format on */
 
+#include <percpu/arch/x86_local.h>
+
 /* The baseline of every counter bench: one bare unlocked add of 1 to a long. */
 #define ARCH_PLAIN_INC(ptr) __asm__ volatile("addl $1, %0" : "+m"(*(ptr)) : : "cc")
 

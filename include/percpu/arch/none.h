@@ -8,6 +8,7 @@
 #define ARCH_NAME "none"
 #define ARCH_HAVE_SEQ 0
 #define ARCH_HAVE_SEQ_8 0
+#define ARCH_HAVE_LOCAL 0
 /* Inline where a 64-bit atomic is one. */
 #define ARCH_INLINE_COUNTER (__GCC_ATOMIC_LLONG_LOCK_FREE == 2)
 

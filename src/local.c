@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Handlers that a thread can hold off without a system call.
+ *
+ * Every handler installed here is reached through enter(). It counts how deep handlers are nested
+ * on this thread's stack. A signal that must not run now (a soft mask is held, or trivalue has no
+ * value left for another level) is put off: queued again to this thread with its siginfo, and
+ * blocked in the context that the kernel restores, so that it does not come back at once. It comes
+ * back when the mask is lifted, which unblocks it, or when the handler that it interrupted
+ * returns, which restores a mask without it; then enter() decides again.
+ *
+ * H1  context.depth is the number of enter() frames of this thread that run a user's handler; only
+ *     frames above change it, and they change it back.
+ * H2  A signal that enter() has blocked is in put_off until percpu__signals_resume() takes it out.
+ *
+ * Synchronous signals cannot wait (the instruction would fault again): they run at once, counted
+ * like any other.
+ */
+#include "internal.h"
+
+#include <pthread.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#include <percpu/local.h>
+
+#define SIGNALS_MAX 65
+
+__thread struct percpu__context percpu__context __attribute__((tls_model("initial-exec")));
+static __thread sigset_t put_off __attribute__((tls_model("initial-exec")));
+
+/* What the program installed; called with three arguments always, as the kernel does. */
+static struct action {
+	void (*handler)(int, siginfo_t *, void *);
+	int flags;
+} actions[SIGNALS_MAX];
+
+static bool synchronous(int signal, const siginfo_t *info)
+{
+	switch (signal) {
+	case SIGSEGV:
+	case SIGBUS:
+	case SIGFPE:
+	case SIGILL:
+	case SIGTRAP:
+	case SIGSYS:
+		return info->si_code > 0; /* by the kernel, for what the code did */
+	default:
+		return false;
+	}
+}
+
+static bool must_wait(void)
+{
+	return percpu__context.mask != 0 || percpu__context.depth >= PERCPU_HANDLER_DEPTH;
+}
+
+static void put_signal_off(int signal, siginfo_t *info, ucontext_t *context)
+{
+	int saved = errno;
+	pid_t process = getpid(), thread = (pid_t)syscall(SYS_gettid);
+
+	sigaddset(&put_off, signal);
+	sigaddset(&context->uc_sigmask, signal);
+	percpu__context.waiting = 1;
+	/* Without room in the queue the signal still comes, if not what came with it. */
+	if (syscall(SYS_rt_tgsigqueueinfo, process, thread, signal, info) != 0)
+		(void)syscall(SYS_tgkill, process, thread, signal);
+	errno = saved;
+}
+
+void percpu__signals_resume(void)
+{
+	int saved = errno;
+	sigset_t all, mask;
+
+	if (must_wait())
+		return;
+	sigfillset(&all);
+	pthread_sigmask(SIG_BLOCK, &all, &mask);
+	for (int signal = 1; signal < SIGNALS_MAX; signal++)
+		if (sigismember(&put_off, signal) == 1)
+			sigdelset(&mask, signal);
+	sigemptyset(&put_off);
+	percpu__context.waiting = 0;
+	pthread_sigmask(SIG_SETMASK, &mask, NULL);
+	errno = saved;
+}
+
+#if defined(PERCPU_DEBUG)
+/* Where enter()'s frames are, to notice a handler that was left by siglongjmp(): the next frame at
+ * that depth or deeper is then not below it. On an alternate stack nothing can be said. */
+static __thread char *frames[PERCPU_HANDLER_DEPTH + 1];
+
+static void note_frame(char *frame, const struct action *action)
+{
+	unsigned depth = percpu__context.depth;
+
+	if (action->flags & SA_ONSTACK)
+		frame = NULL;
+	INVARIANT("H1", depth == 0 || !frame || !frames[depth - 1] || frame < frames[depth - 1]);
+	frames[depth < PERCPU_HANDLER_DEPTH ? depth : PERCPU_HANDLER_DEPTH] = frame;
+}
+#endif
+
+static void enter(int signal, siginfo_t *info, void *context)
+{
+	const struct action *action = &actions[signal];
+	void (*handler)(int, siginfo_t *, void *) =
+		__atomic_load_n(&action->handler, __ATOMIC_ACQUIRE);
+
+	if (must_wait() && !synchronous(signal, info)) {
+		put_signal_off(signal, info, (ucontext_t *)context);
+		return;
+	}
+	if (action->flags & (int)SA_RESETHAND)
+		(void)sigaction(signal, &(struct sigaction){.sa_handler = SIG_DFL}, NULL);
+#if defined(PERCPU_DEBUG)
+	note_frame(__builtin_frame_address(0), action);
+#endif
+	PERCPU_HANDLER_ENTER();
+	handler(signal, info, context);
+	PERCPU_HANDLER_LEAVE();
+}
+
+/* What sigaction() returned, as the program installed it. */
+static void describe_old(struct sigaction *old, const struct action *action)
+{
+	if (!(old->sa_flags & SA_SIGINFO) || old->sa_sigaction != enter)
+		return;
+	old->sa_flags = action->flags;
+	old->sa_sigaction = action->handler;
+}
+
+int percpu_sigaction(int signal, const struct sigaction *action, struct sigaction *old)
+{
+	struct action *own, before;
+	struct sigaction wrapped;
+	int saved = errno;
+	int result = 0;
+
+	if (signal < 1 || signal >= SIGNALS_MAX)
+		return -EINVAL;
+	own = &actions[signal];
+	before = *own;
+	if (action && (action->sa_flags & SA_SIGINFO ||
+		       (action->sa_handler != SIG_DFL && action->sa_handler != SIG_IGN))) {
+		wrapped = *action;
+		wrapped.sa_sigaction = enter;
+		wrapped.sa_flags = (action->sa_flags | SA_SIGINFO) & ~(int)SA_RESETHAND;
+		own->flags = action->sa_flags;
+		__atomic_store_n(&own->handler, action->sa_sigaction, __ATOMIC_RELEASE);
+		action = &wrapped;
+	}
+	if (sigaction(signal, action, old) != 0) {
+		result = -errno;
+		*own = before;
+	} else if (old) {
+		describe_old(old, &before);
+	}
+	errno = saved;
+	return result;
+}
