@@ -118,7 +118,7 @@ PERCPU__INLINE void percpu_soft_mask(void)
 PERCPU__INLINE void percpu_soft_unmask(void)
 {
 	(*(volatile unsigned *)&percpu__context.mask)--;
-	if (__builtin_expect(*(volatile unsigned *)&percpu__context.waiting, 0))
+	if (__builtin_expect(*(volatile unsigned *)&percpu__context.waiting != 0, 0))
 		percpu__signals_resume();
 }
 
