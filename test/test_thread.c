@@ -1,0 +1,1017 @@
+/* SPDX-License-Identifier: MIT */
+/* Who owns a thread's registration, what the mode says of it, the fence, and the self-test. */
+#include "probe.h"
+
+#include <dirent.h>
+#include <stdbool.h>
+#include <sys/auxv.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+
+#include <percpu/percpu.h>
+
+#include "faults/faults.h"
+#include "internal.h"
+
+#define ADDS 20000
+#define ERRNO_MARK 12345
+
+extern const unsigned libc_size __asm__("__rseq_size") __attribute__((weak));
+
+static bool libc_registers(void)
+{
+	return &libc_size && libc_size != 0;
+}
+
+/* Without an area: EINVAL from a kernel that knows the call. */
+static bool kernel_registers(void)
+{
+	return syscall(SYS_rseq, NULL, 0, 0, 0) != 0 && errno == EINVAL;
+}
+
+static void need_sequences(void)
+{
+	if (!ARCH_HAVE_SEQ)
+		test_skip("built without sequences");
+	if (!kernel_registers())
+		test_skip("no rseq in this kernel or sandbox");
+}
+
+static struct percpu_mode mode_now(void)
+{
+	struct percpu_mode mode;
+
+	CHECK_OK(percpu_mode(&mode));
+	return mode;
+}
+
+/* Every kind of operation, in so many threads as the caller has; what it adds up to is known. */
+static PERCPU_COUNTER(hits);
+static uint32_t *word;
+
+static void add_some(unsigned index, void *arg)
+{
+	(void)index, (void)arg;
+	for (int i = 0; i < ADDS; i++) {
+		percpu_counter_inc(&hits);
+		percpu_this_inc(word);
+		(void)percpu_this_add_return(word, 2u);
+	}
+}
+
+static void check_some(int64_t threads)
+{
+	uint32_t sum = 0;
+
+	CHECK_EQ(percpu_counter_sum(&hits), threads * ADDS);
+	for (unsigned slot = 0; slot < percpu_nslots(); slot++)
+		sum += __atomic_load_n(percpu_ptr(word, slot), __ATOMIC_RELAXED);
+	CHECK_EQ(sum, (uint32_t)(threads * ADDS * 3));
+}
+
+static void check_exact_with(unsigned threads)
+{
+	word = percpu_new(uint32_t);
+	CHECK(word != NULL);
+	if (threads)
+		test_threads(threads, add_some, NULL);
+	add_some(0, NULL);
+	check_some(threads + 1);
+}
+
+static void check_consistent(const struct percpu_mode *mode)
+{
+	CHECK_EQ(mode->cpu_slots, percpu_ncpus());
+	CHECK_EQ(mode->cpu_slots + mode->shared_slots, percpu_nslots());
+	CHECK(mode->cpu_slots >= mode->cpus_possible || mode->cpu_slots >= 256);
+	CHECK(mode->shared_slots >= 2 * mode->cpus_online || mode->cpus_online > 128);
+	CHECK(mode->cpus_online >= 1);
+	CHECK(mode->cpus_allowed >= 1);
+	CHECK(mode->reason != NULL && mode->reason[0] != '\0');
+	CHECK((mode->owner == PERCPU_OWNER_NONE) == (mode->feature_size == 0));
+	if (mode->sequences) {
+		CHECK(mode->owner == PERCPU_OWNER_LIBC || mode->owner == PERCPU_OWNER_SELF);
+		CHECK(mode->feature_size >= 20);
+		CHECK(percpu_cpu_raw() >= 0);
+	}
+}
+
+static void check_mode_in_thread(unsigned index, void *arg)
+{
+	const struct percpu_mode *of_main = arg;
+	struct percpu_mode mode = mode_now();
+
+	(void)index;
+	check_consistent(&mode);
+	CHECK_EQ(mode.owner, of_main->owner);
+	CHECK_EQ(mode.cpu_slots, of_main->cpu_slots);
+	CHECK_EQ(mode.shared_slots, of_main->shared_slots);
+}
+
+TEST(mode_agrees_with_itself_in_every_thread)
+{
+	struct percpu_mode mode = mode_now();
+
+	check_consistent(&mode);
+	test_threads(4, check_mode_in_thread, &mode);
+	CHECK_EQ(percpu_mode(NULL), -EINVAL);
+}
+
+/* "owner sequences fence words of the reason"; '-' for whatever it is. */
+PROBE(mode_is)
+{
+	char owner[16] = "", sequences[4] = "", fence[4] = "";
+	struct percpu_mode mode;
+	int at = 0;
+
+	sscanf(probe_argument, "%15s %3s %3s %n", owner, sequences, fence, &at);
+	if (strcmp(owner, "libc") == 0 && !libc_registers())
+		test_skip("this libc does not register threads");
+	errno = ERRNO_MARK;
+	mode = mode_now();
+	CHECK_EQ(errno, ERRNO_MARK);
+	check_consistent(&mode);
+	if (*owner != '-')
+		CHECK_STR_EQ(percpu_owner_name(mode.owner), owner);
+	if (*sequences != '-')
+		CHECK_EQ(mode.sequences, atoi(sequences));
+	if (*fence != '-')
+		CHECK_EQ(mode.fence, atoi(fence));
+	if (!strstr(mode.reason, probe_argument + at))
+		test_fail(__FILE__, __LINE__, "reason: %s", mode.reason);
+	check_exact_with(3);
+}
+
+TEST(field_A1_registration_of_libc_is_used)
+{
+	need_sequences();
+	CHECK_PROBE("mode_is", "libc 1 - libc registered", "PERCPU_RSEQ");
+}
+
+TEST(field_A1_library_registers_where_libc_does_not)
+{
+	need_sequences();
+	CHECK_PROBE("mode_is", "self 1 - percpu did", PROBE_NO_LIBC);
+}
+
+TEST(field_A2_offset_without_registration_is_none)
+{
+	need_sequences();
+	CHECK_PROBE("mode_is", "none 0 - PERCPU_RSEQ=libc", PROBE_NO_LIBC, "PERCPU_RSEQ=libc");
+	CHECK_PROBE("mode_is", "none 0 - PERCPU_RSEQ=off", PROBE_NO_LIBC, "PERCPU_RSEQ=off");
+}
+
+TEST(field_N2_environment_forces_a_mode)
+{
+	need_sequences();
+	CHECK_PROBE("mode_is", "- 0 - PERCPU_RSEQ=off", "PERCPU_RSEQ=off");
+	CHECK_PROBE("mode_is", "- 1 - ", "PERCPU_RSEQ=nonsense");
+	CHECK_PROBE("mode_is", "- 1 - ", "PERCPU_RSEQ=");
+	CHECK_PROBE("mode_is", "libc 1 - libc registered", "PERCPU_RSEQ=libc");
+	CHECK_PROBE("mode_is", "libc 1 - libc registered", "GLIBC_TUNABLES=glibc.pthread.rseq=1");
+}
+
+TEST(build_without_sequences_says_so)
+{
+	if (ARCH_HAVE_SEQ)
+		test_skip("built with sequences");
+	CHECK_PROBE("mode_is", "none 0 - built without sequences", "PERCPU_RSEQ");
+}
+
+static char *registration_fails(int error)
+{
+	static char text[64];
+
+	snprintf(text, sizeof(text), "PERCPU_TEST_FAULTS=%d 1 %u %d", FAULT_RSEQ, FAULT_ALWAYS,
+		 error);
+	return text;
+}
+
+/* Sandboxes and emulators say no in many ways; the outcome is the same. */
+TEST(field_C11_refused_registration_means_shared_slots_whatever_the_errno)
+{
+	if (!ARCH_HAVE_SEQ)
+		test_skip("built without sequences");
+	CHECK_PROBE("mode_is", "none 0 - ENOSYS", PROBE_NO_LIBC, registration_fails(ENOSYS));
+	CHECK_PROBE("mode_is", "none 0 - EPERM", PROBE_NO_LIBC, registration_fails(EPERM));
+	CHECK_PROBE("mode_is", "none 0 - refused", PROBE_NO_LIBC, registration_fails(EFAULT));
+	CHECK_PROBE("mode_is", "none 0 - EPERM", PROBE_NO_LIBC, registration_fails(EACCES));
+	CHECK_PROBE("mode_is", "other 0 - another library", PROBE_NO_LIBC,
+		    registration_fails(EINVAL));
+	CHECK_PROBE("mode_is", "other 0 - another library", PROBE_NO_LIBC,
+		    registration_fails(EBUSY));
+}
+
+TEST(field_C2_missing_fence_is_reported_and_sums_stay_exact)
+{
+	char faults[64];
+
+	snprintf(faults, sizeof(faults), "PERCPU_TEST_FAULTS=%d 1 %u %d", FAULT_MEMBARRIER,
+		 FAULT_ALWAYS, ENOSYS);
+	CHECK_PROBE("mode_is", "- - 0 ", faults);
+	CHECK_PROBE("mode_is", "- - 0 ", PROBE_NO_LIBC, faults);
+	snprintf(faults, sizeof(faults), "PERCPU_TEST_FAULTS=%d 1 %u %d", FAULT_MEMBARRIER,
+		 FAULT_ALWAYS, EPERM);
+	CHECK_PROBE("mode_is", "- - 0 ", faults);
+	/* QUERY says yes and the registration fails. */
+	snprintf(faults, sizeof(faults), "PERCPU_TEST_FAULTS=%d 2 %u %d", FAULT_MEMBARRIER,
+		 FAULT_ALWAYS, EPERM);
+	CHECK_PROBE("mode_is", "- - 0 ", faults);
+}
+
+/* Each mapping or advice of the start refused in turn: the library does without. */
+TEST(start_without_memory_is_survived)
+{
+	char faults[64];
+
+	for (unsigned call = 1; call <= 2; call++) {
+		snprintf(faults, sizeof(faults), "PERCPU_TEST_FAULTS=%d %u 1 %d", FAULT_MMAP, call,
+			 ENOMEM);
+		CHECK_PROBE("mode_is", "- - - ", faults);
+		CHECK_PROBE("mode_is", "- - - ", faults, "PERCPU_RSEQ=off");
+		snprintf(faults, sizeof(faults), "PERCPU_TEST_FAULTS=%d %u 1 %d", FAULT_MADVISE,
+			 call, EINVAL);
+		CHECK_PROBE("mode_is", "- - - ", faults, "PERCPU_RSEQ=off");
+	}
+	snprintf(faults, sizeof(faults), "PERCPU_TEST_FAULTS=%d 1 %u %d", FAULT_MMAP, 2u, ENOMEM);
+	CHECK_PROBE("mode_is", "- - - ", faults);
+	CHECK_PROBE("mode_is", "- - - ", faults, "PERCPU_RSEQ=off");
+}
+
+/* "slots possible": '-' for what the machine has. */
+PROBE(slots_are)
+{
+	struct percpu_mode mode = mode_now();
+	unsigned slots;
+
+	CHECK_EQ(sscanf(probe_argument, "%u", &slots), 1);
+	if (slots > 256 && sizeof(void *) == 4)
+		slots = 256;
+	CHECK_EQ(mode.cpu_slots, slots < mode.cpus_possible ? mode.cpus_possible : slots);
+	check_consistent(&mode);
+	check_exact_with(2);
+}
+
+TEST(field_D2_environment_raises_the_number_of_cpu_slots)
+{
+	CHECK_PROBE("slots_are", "64", "PERCPU_CPUS=64");
+	CHECK_PROBE("slots_are", "1024", "PERCPU_CPUS=1024");
+	CHECK_PROBE("slots_are", "1", "PERCPU_CPUS=1");
+	CHECK_PROBE("slots_are", "0", "PERCPU_CPUS=0");
+	CHECK_PROBE("slots_are", "0", "PERCPU_CPUS=");
+	CHECK_PROBE("slots_are", "0", "PERCPU_CPUS=many");
+	CHECK_PROBE("slots_are", "8192", "PERCPU_CPUS=8193");
+	CHECK_PROBE("slots_are", "8192", "PERCPU_CPUS=99999999999999999999");
+}
+
+/* A sysfs that knows fewer CPUs than there are. */
+static void with_possible(const char *list, const char *probe, const char *argument)
+{
+	char dir[] = "/tmp/percpu-thread-XXXXXX";
+	char path[64], setting[64];
+	int status;
+	FILE *file;
+
+	CHECK(mkdtemp(dir) != NULL);
+	snprintf(path, sizeof(path), "%s/possible", dir);
+	file = fopen(path, "w");
+	CHECK(file != NULL);
+	fputs(list, file);
+	fclose(file);
+	snprintf(setting, sizeof(setting), "PERCPU_TEST_SYSFS=%s", dir);
+	status = test_probe(probe, argument, setting);
+	unlink(path);
+	rmdir(dir);
+	if (status == TEST_SKIPPED)
+		test_skip("a probe was skipped");
+	CHECK_EQ(status, TEST_PASSED);
+}
+
+static void go_to(unsigned cpu)
+{
+	int error = test_pin(cpu);
+
+	if (error)
+		test_skip("no CPU %u for this process", cpu);
+}
+
+PROBE(only_cpu_0_is_announced)
+{
+	struct percpu_mode mode;
+
+	CHECK_EQ(percpu_ncpus(), 1);
+	check_exact_with(4);
+	go_to(1);
+	mode = mode_now();
+	if (mode.owner == PERCPU_OWNER_LIBC || mode.owner == PERCPU_OWNER_SELF) {
+		CHECK_EQ(mode.sequences, 0);
+		CHECK(strstr(mode.reason, "beyond") != NULL);
+	}
+	CHECK(percpu_cpu() >= 0);
+	add_some(0, NULL);
+	check_some(6);
+}
+
+PROBE(slots_reach_to_the_highest_cpu)
+{
+	CHECK_EQ(percpu_ncpus(), 8);
+	check_exact_with(4);
+}
+
+TEST(field_D1_cpu_beyond_the_announced_ones_is_survived)
+{
+	with_possible("0\n", "only_cpu_0_is_announced", "");
+}
+
+TEST(field_D1_sparse_cpu_ids)
+{
+	with_possible("0,3-7\n", "slots_reach_to_the_highest_cpu", "");
+}
+
+PROBE(prints_its_mode)
+{
+	CHECK_OK(percpu_fence() == -ENOSYS ? 0 : percpu_fence());
+}
+
+/* What the probe writes to standard error at its start and end. */
+static size_t output_of_probe(const char *setting, char *text, size_t size)
+{
+	const char *const settings[] = {setting, NULL};
+	size_t length = 0;
+	ssize_t got;
+	int ends[2];
+	pid_t child;
+
+	CHECK_EQ(pipe(ends), 0);
+	child = fork();
+	CHECK(child >= 0);
+	if (child == 0) {
+		dup2(ends[1], STDERR_FILENO);
+		probe__exec("prints_its_mode", "", settings);
+	}
+	close(ends[1]);
+	while (length < size - 1 && (got = read(ends[0], text + length, size - 1 - length)) > 0)
+		length += (size_t)got;
+	text[length] = '\0';
+	close(ends[0]);
+	CHECK_EQ(test_wait(child), TEST_PASSED);
+	return length;
+}
+
+TEST(field_A9_verbose_environment_prints_one_line)
+{
+	char text[1024];
+	size_t length;
+
+	CHECK_EQ(output_of_probe("PERCPU_VERBOSE", text, sizeof(text)), 0);
+	CHECK_EQ(output_of_probe("PERCPU_VERBOSE=0", text, sizeof(text)), 0);
+	CHECK_EQ(output_of_probe("PERCPU_VERBOSE=", text, sizeof(text)), 0);
+	length = output_of_probe("PERCPU_VERBOSE=1", text, sizeof(text));
+	CHECK(length > 0);
+	CHECK(strncmp(text, "percpu: ", 8) == 0);
+	CHECK(strchr(text, '\n') == text + length - 1);
+}
+
+/* A copy of this program that belongs to somebody else, and runs with his rights. */
+static void make_set_user_id(char *path)
+{
+	char command[5000], program[4096];
+	struct stat status;
+	int fd = mkstemp(path);
+
+	CHECK(fd >= 0);
+	close(fd);
+	probe__program(program, sizeof(program));
+	snprintf(command, sizeof(command), "cp '%s' '%s'", program, path);
+	CHECK_EQ(system(command), 0);
+	if (chown(path, 65534, 65534) != 0 || chmod(path, 04755) != 0 || stat(path, &status) != 0 ||
+	    !(status.st_mode & S_ISUID)) {
+		unlink(path);
+		test_skip("no set-user-ID programs here");
+	}
+}
+
+PROBE(environment_is_ignored)
+{
+	struct percpu_mode mode = mode_now();
+
+	if (!getauxval(AT_SECURE))
+		test_skip("set-user-ID is without effect here");
+	CHECK(mode.cpu_slots == mode.cpus_possible);
+	CHECK(strstr(mode.reason, "PERCPU_RSEQ") == NULL);
+}
+
+TEST(field_N2_set_user_id_program_ignores_the_environment)
+{
+	char path[] = "/tmp/percpu-secure-XXXXXX";
+	pid_t child;
+	int status;
+
+	if (geteuid() != 0)
+		test_skip("needs root");
+	make_set_user_id(path);
+	child = fork();
+	CHECK(child >= 0);
+	if (child == 0) {
+		setenv("PERCPU_RSEQ", "off", 1);
+		setenv("PERCPU_CPUS", "77", 1);
+		execl(path, path, "--probe", "environment_is_ignored", "", (char *)NULL);
+		_exit(TEST_SKIPPED);
+	}
+	status = test_wait(child);
+	unlink(path);
+	if (status == TEST_SKIPPED)
+		test_skip("set-user-ID is without effect here");
+	CHECK_EQ(status, TEST_PASSED);
+}
+
+/* Three programs in a row, each in another mode: nothing of the last one is left. */
+PROBE(is_one_of_a_chain)
+{
+	static const char *const no_libc[] = {PROBE_NO_LIBC, NULL};
+	static const char *const off[] = {"PERCPU_RSEQ=off", NULL};
+	static const char *const plain[] = {NULL};
+	struct percpu_mode mode = mode_now();
+
+	check_exact_with(1);
+	switch (probe_argument[0]) {
+	case '1':
+		CHECK(mode.sequences);
+		probe__exec("is_one_of_a_chain", "2", no_libc);
+		break;
+	case '2':
+		CHECK_EQ(mode.owner, PERCPU_OWNER_SELF);
+		probe__exec("is_one_of_a_chain", "3", off);
+		break;
+	case '3':
+		CHECK(!mode.sequences);
+		probe__exec("is_one_of_a_chain", "4", plain);
+		break;
+	default:
+		CHECK(mode.sequences);
+		break;
+	}
+}
+
+TEST(field_E6_nothing_is_inherited_over_exec)
+{
+	need_sequences();
+	CHECK_PROBE("is_one_of_a_chain", "1", "PERCPU_RSEQ");
+}
+
+/*
+ * Another library that registers its own area, in every second thread and before this one gets to
+ * it, as an allocator does at a thread's first allocation.
+ */
+static __thread struct percpu__rseq of_the_other __attribute__((aligned(PERCPU__RSEQ_ALIGN)));
+
+static void add_beside_the_other(unsigned index, void *arg)
+{
+	struct percpu_mode mode;
+
+	(void)arg;
+#if ARCH_HAVE_SEQ
+	if (index % 2 == 0) {
+		of_the_other.cpu_id = PERCPU__CPU_UNINITIALIZED;
+		CHECK_EQ(syscall(SYS_rseq, &of_the_other, 32, 0, ARCH_RSEQ_SIG), 0);
+	}
+#endif
+	add_some(index, NULL);
+	mode = mode_now();
+	CHECK_EQ(mode.owner, index % 2 ? PERCPU_OWNER_SELF : PERCPU_OWNER_OTHER);
+	CHECK_EQ(mode.sequences, index % 2);
+	/* And the other has what he registered. */
+	if (index % 2 == 0)
+		CHECK(*(volatile uint32_t *)&of_the_other.cpu_id < mode.cpus_possible);
+}
+
+PROBE(shares_the_process_with_another_owner)
+{
+	word = percpu_new(uint32_t);
+	CHECK(word != NULL);
+	add_beside_the_other(*probe_argument == 'm' ? 0 : 1, NULL);
+	test_threads(8, add_beside_the_other, NULL);
+	check_some(9);
+}
+
+TEST(field_A3_another_owner_of_some_threads_is_tolerated)
+{
+	need_sequences();
+	CHECK_PROBE("shares_the_process_with_another_owner", "main", PROBE_NO_LIBC);
+	CHECK_PROBE("shares_the_process_with_another_owner", "threads", PROBE_NO_LIBC);
+}
+
+static void add_without_registration(unsigned index, void *arg)
+{
+	(void)arg;
+	add_some(index, NULL);
+	CHECK_EQ(mode_now().sequences, 0);
+}
+
+/* A filter that comes after the first threads: the later ones do without. */
+PROBE(is_refused_registrations_later)
+{
+	word = percpu_new(uint32_t);
+	CHECK(word != NULL);
+	add_some(0, NULL);
+	CHECK(mode_now().sequences);
+	fault_arm(FAULT_RSEQ, 1, FAULT_ALWAYS, EPERM);
+	test_threads(4, add_without_registration, NULL);
+	CHECK(fault_calls(FAULT_RSEQ) >= 4);
+	CHECK(mode_now().sequences);
+	add_some(0, NULL);
+	check_some(6);
+}
+
+TEST(field_A4_failure_in_a_later_thread_is_no_crash)
+{
+	need_sequences();
+	CHECK_PROBE("is_refused_registrations_later", "", PROBE_NO_LIBC);
+}
+
+TEST(field_B1_feature_size_table)
+{
+	static const struct {
+		unsigned libc;
+		unsigned long kernel;
+		unsigned expected;
+	} table[] = {
+		{0, 28, 28},  {20, 0, 20},  {20, 28, 28}, {32, 0, 20},  {32, 28, 28}, {33, 33, 33},
+		{64, 40, 64}, {20, 33, 32}, {32, 40, 32}, {20, 20, 20}, {32, 32, 32}, {0, 0, 20},
+		{0, 20, 20},  {0, 40, 40},  {28, 0, 28},  {28, 28, 28}, {40, 40, 40},
+	};
+
+	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++)
+		CHECK_EQ(percpu__feature_size(table[i].libc, table[i].kernel), table[i].expected);
+}
+
+static void register_and_end(unsigned index, void *arg)
+{
+	(void)index, (void)arg;
+	percpu_counter_inc(&hits);
+	CHECK_EQ(mode_now().owner, PERCPU_OWNER_SELF);
+}
+
+/* "features refused length": one long registration is refused where it says so. */
+PROBE(registers_with_a_length)
+{
+	unsigned features, refused, length;
+
+	CHECK_EQ(sscanf(probe_argument, "%u %u %u", &features, &refused, &length), 3);
+	fault_auxval(features);
+	fault_arm(FAULT_RSEQ, 1, refused, EINVAL);
+	test_threads(1, register_and_end, NULL);
+	CHECK_EQ(fault_registrations().last_length, length);
+	CHECK_EQ(fault_registrations().began, 1);
+	CHECK_EQ(fault_registrations().ended, 1);
+}
+
+TEST(field_B2_length_is_what_this_kernel_takes)
+{
+	need_sequences();
+	CHECK_PROBE("registers_with_a_length", "20 0 32", PROBE_NO_LIBC);
+	CHECK_PROBE("registers_with_a_length", "28 0 32", PROBE_NO_LIBC);
+	CHECK_PROBE("registers_with_a_length", "32 0 32", PROBE_NO_LIBC);
+	CHECK_PROBE("registers_with_a_length", "33 0 64", PROBE_NO_LIBC);
+	CHECK_PROBE("registers_with_a_length", "40 0 64", PROBE_NO_LIBC);
+	/* An older kernel than the auxiliary vector has us believe, and more than there is room for. */
+	CHECK_PROBE("registers_with_a_length", "40 1 32", PROBE_NO_LIBC);
+	CHECK_PROBE("registers_with_a_length", "128 0 32", PROBE_NO_LIBC);
+}
+
+#if ARCH_HAVE_SEQ
+static struct percpu__rseq *area(void)
+{
+	return (struct percpu__rseq *)(void *)(ARCH_THREAD_POINTER() + percpu__rt.rseq_offset);
+}
+
+/* What no kernel that announced so many bytes writes to. */
+static void check_clean_behind(unsigned feature_size)
+{
+	unsigned first = feature_size > 28 ? (feature_size - 28 + 3) / 4 : 0;
+
+	CHECK_EQ(area()->flags, 0);
+	for (unsigned i = first; i < sizeof(area()->later) / sizeof(area()->later[0]); i++)
+		CHECK_EQ(area()->later[i], 0);
+}
+
+static uintptr_t area_before;
+
+/* What the last thread with this stack left behind is gone before the kernel sees it. */
+static void use_a_recycled_area(unsigned index, void *arg)
+{
+	unsigned *recycled = arg;
+
+	(void)index;
+	*recycled += (uintptr_t)area() == area_before;
+	area_before = (uintptr_t)area();
+	CHECK_EQ(area_before % 32, 0);
+	percpu_counter_inc(&hits);
+	CHECK_EQ(mode_now().owner, PERCPU_OWNER_SELF);
+	check_clean_behind(mode_now().feature_size);
+	CHECK(area()->rseq_cs >> (8 * sizeof(long) - 1) >> 1 == 0);
+	memset(area()->later, 0xff, sizeof(area()->later));
+}
+
+PROBE(registers_recycled_areas)
+{
+	unsigned recycled = 0;
+
+	for (int i = 0; i < 20; i++)
+		test_threads(1, use_a_recycled_area, &recycled);
+	CHECK(recycled > 0);
+	CHECK_EQ(fault_registrations().ended, 20);
+}
+
+TEST(field_B3_area_is_clean_when_it_is_registered)
+{
+	need_sequences();
+	CHECK_PROBE("registers_recycled_areas", "", PROBE_NO_LIBC);
+}
+
+TEST(field_B5_only_rseq_cs_is_ever_written)
+{
+	struct percpu_limit limit;
+	struct percpu_zone zone;
+
+	need_sequences();
+	if (!mode_now().sequences)
+		test_skip("not registered here");
+	CHECK_OK(percpu_limit_init(&limit, INT64_MAX));
+	CHECK_OK(percpu_zone_init(&zone, 8, 100));
+	check_exact_with(0);
+	for (int i = 0; i < 10000; i++) {
+		CHECK_OK(percpu_limit_add(&limit, 1));
+		percpu_zone_inc(&zone);
+	}
+	CHECK_EQ(area()->flags, 0);
+	CHECK_EQ(area()->cpu_id_start, area()->cpu_id);
+	/* libc has other things behind its area. */
+	if (mode_now().owner == PERCPU_OWNER_SELF)
+		check_clean_behind(mode_now().feature_size);
+}
+#endif
+
+static unsigned destructor_calls;
+static pthread_key_t keys[10];
+static bool sequences_expected;
+
+/* Values: the index of the key, and 16 for each round. */
+static void add_at_the_end(void *value)
+{
+	uintptr_t n = (uintptr_t)value;
+
+	__atomic_add_fetch(&destructor_calls, 1, __ATOMIC_RELAXED);
+	for (int i = 0; i < 100; i++)
+		percpu_counter_inc(&hits);
+	if (n < 32)
+		CHECK_EQ(mode_now().sequences, sequences_expected);
+	CHECK_EQ(pthread_setspecific(keys[n % 16], (void *)(n + 16)), 0);
+}
+
+static void set_keys(unsigned index, void *arg)
+{
+	(void)index, (void)arg;
+	percpu_counter_inc(&hits);
+	for (uintptr_t i = 0; i < 10; i++)
+		CHECK_EQ(pthread_setspecific(keys[i], (void *)(16 + i)), 0);
+}
+
+/* In every round of destructors, long after the library's own. */
+TEST(field_E10_destructors_count_in_every_round)
+{
+	struct fault_registrations registrations;
+	const unsigned threads = 20;
+
+	for (int i = 0; i < 10; i++)
+		CHECK_EQ(pthread_key_create(&keys[i], add_at_the_end), 0);
+	sequences_expected = mode_now().sequences;
+	for (unsigned i = 0; i < threads; i++)
+		test_threads(i % 4 + 1, set_keys, NULL);
+	registrations = fault_registrations();
+	CHECK_EQ(destructor_calls, threads / 4 * 10 * PTHREAD_DESTRUCTOR_ITERATIONS * 10);
+	CHECK_EQ(percpu_counter_sum(&hits), (int64_t)destructor_calls * 100 + threads / 4 * 10);
+	/* The main thread's is the only one left; none was registered twice. */
+	CHECK_EQ(registrations.ended, registrations.began ? registrations.began - 1 : 0);
+	if (registrations.began)
+		CHECK_EQ(registrations.began, 1 + threads / 4 * 10);
+}
+
+/*
+ * A handler runs inside the system call that registers its thread, and counts: before it, after
+ * it, and at both times.
+ */
+static PERCPU_COUNTER(hits_of_handler);
+static int handler_runs;
+
+static void count_in_handler(int sig)
+{
+	(void)sig;
+	percpu_counter_inc(&hits_of_handler);
+	(void)mode_now();
+	(void)percpu_cpu();
+	handler_runs++;
+}
+
+static void interrupt_registration(enum fault kind, int after)
+{
+	if (kind == FAULT_RSEQ && (probe_argument[after] == '1'))
+		raise(SIGUSR1);
+}
+
+static void begin_under_signals(unsigned index, void *arg)
+{
+	(void)index, (void)arg;
+	percpu_counter_inc(&hits);
+	CHECK_EQ(mode_now().owner, PERCPU_OWNER_SELF);
+	CHECK(mode_now().sequences);
+}
+
+PROBE(is_interrupted_while_it_registers)
+{
+	struct sigaction action;
+
+	memset(&action, 0, sizeof(action));
+	action.sa_handler = count_in_handler;
+	CHECK_EQ(sigaction(SIGUSR1, &action, NULL), 0);
+	fault_watcher = interrupt_registration;
+	for (int i = 0; i < 10; i++)
+		test_threads(1, begin_under_signals, NULL);
+	fault_watcher = NULL;
+	CHECK(handler_runs >= 10);
+	CHECK_EQ(percpu_counter_sum(&hits_of_handler), handler_runs);
+	CHECK_EQ(percpu_counter_sum(&hits), 10);
+	CHECK_EQ(fault_registrations().began, 10);
+	CHECK_EQ(fault_registrations().ended, 10);
+}
+
+TEST(field_F3_handler_interrupts_its_threads_registration)
+{
+	need_sequences();
+	CHECK_PROBE("is_interrupted_while_it_registers", "10", PROBE_NO_LIBC);
+	CHECK_PROBE("is_interrupted_while_it_registers", "01", PROBE_NO_LIBC);
+	CHECK_PROBE("is_interrupted_while_it_registers", "11", PROBE_NO_LIBC);
+}
+
+static void do_nothing(unsigned index, void *arg)
+{
+	(void)index, (void)arg;
+}
+
+PROBE(registers_nobody_who_does_not_count)
+{
+	test_threads(4, do_nothing, NULL);
+	(void)percpu_ncpus();
+	CHECK_EQ(fault_registrations().began, 0);
+	CHECK_EQ(fault_calls(FAULT_RSEQ), 0);
+	percpu_counter_inc(&hits);
+	CHECK_EQ(fault_registrations().began, 1);
+}
+
+TEST(field_I4_threads_that_never_count_are_not_registered)
+{
+	need_sequences();
+	CHECK_PROBE("registers_nobody_who_does_not_count", "", PROBE_NO_LIBC);
+}
+
+static int descriptors(void)
+{
+	DIR *dir = opendir("/proc/self/fd");
+	int count = 0;
+
+	CHECK(dir != NULL);
+	while (readdir(dir))
+		count++;
+	closedir(dir);
+	return count;
+}
+
+PROBE(has_three_descriptors)
+{
+	CHECK_EQ(descriptors(), atoi(probe_argument));
+	check_exact_with(3);
+	CHECK_EQ(percpu_self_test(NULL, 0) == -EINVAL, 0);
+	CHECK_EQ(descriptors(), atoi(probe_argument));
+}
+
+TEST(field_D12_start_leaves_no_descriptor_open)
+{
+	char count[16];
+
+	snprintf(count, sizeof(count), "%d", descriptors());
+	CHECK_PROBE("has_three_descriptors", count, "PERCPU_RSEQ");
+	CHECK_PROBE("has_three_descriptors", count, PROBE_NO_LIBC);
+	CHECK_PROBE("has_three_descriptors", count, "PERCPU_RSEQ=off");
+}
+
+static void need_fence(void)
+{
+	if (!mode_now().fence)
+		test_skip("no fence in this kernel or sandbox");
+}
+
+/* k-th call refused: registered once more and repeated. */
+TEST(field_I5_fence_that_lost_its_registration_is_registered_again)
+{
+	need_fence();
+	for (unsigned k = 1; k <= 5; k++) {
+		fault_arm(FAULT_MEMBARRIER, k, 1, EPERM);
+		for (unsigned call = 1; call <= 5; call++) {
+			errno = ERRNO_MARK;
+			/* The call after the refused one is the registration. */
+			CHECK_OK(percpu_fence());
+			CHECK_EQ(errno, ERRNO_MARK);
+		}
+		CHECK_EQ(fault_calls(FAULT_MEMBARRIER), 7);
+	}
+	fault_clear();
+}
+
+TEST(field_I5_fence_that_stays_refused_says_so_and_recovers)
+{
+	static const int errors[] = {EPERM, ENOSYS, EINVAL, ENOMEM};
+
+	need_fence();
+	for (size_t i = 0; i < sizeof(errors) / sizeof(errors[0]); i++) {
+		fault_arm(FAULT_MEMBARRIER, 1, FAULT_ALWAYS, errors[i]);
+		errno = ERRNO_MARK;
+		CHECK_EQ(percpu_fence(), -EPERM);
+		CHECK_EQ(errno, ERRNO_MARK);
+		/* Registered, but the fence itself is refused again. */
+		fault_arm(FAULT_MEMBARRIER, 1, 2, errors[i]);
+		CHECK_EQ(percpu_fence(), -EPERM);
+		fault_clear();
+		CHECK_OK(percpu_fence());
+	}
+}
+
+PROBE(has_no_fence)
+{
+	errno = ERRNO_MARK;
+	CHECK_EQ(percpu_fence(), -ENOSYS);
+	CHECK_EQ(errno, ERRNO_MARK);
+	CHECK_EQ(mode_now().fence, 0);
+}
+
+TEST(field_C2_fence_that_is_missing_says_so)
+{
+	char faults[64];
+
+	snprintf(faults, sizeof(faults), "PERCPU_TEST_FAULTS=%d 1 1 %d", FAULT_MEMBARRIER, ENOSYS);
+	CHECK_PROBE("has_no_fence", "", faults);
+}
+
+static void first_calls_keep_errno(unsigned index, void *arg)
+{
+	static PERCPU_COUNTER(first);
+	struct percpu_mode mode;
+
+	(void)arg;
+	errno = ERRNO_MARK;
+	switch (index % 6) {
+	case 0:
+		percpu_counter_inc(&first);
+		break;
+	case 1:
+		(void)percpu_cpu();
+		break;
+	case 2:
+		percpu_this_inc(word);
+		break;
+	case 3:
+		(void)percpu_mode(&mode);
+		break;
+	case 4:
+		(void)percpu_vfork_begin();
+		(void)percpu_vfork_end();
+		break;
+	default:
+		(void)percpu_this_cmpxchg(word, 0u, 1u);
+		break;
+	}
+	CHECK_EQ(errno, ERRNO_MARK);
+}
+
+PROBE(keeps_errno)
+{
+	word = percpu_new(uint32_t);
+	CHECK(word != NULL);
+	for (int i = 0; i < 4; i++)
+		test_threads(6, first_calls_keep_errno, NULL);
+}
+
+TEST(slow_calls_keep_errno)
+{
+	CHECK_PROBE("keeps_errno", "", "PERCPU_RSEQ");
+	CHECK_PROBE("keeps_errno", "", PROBE_NO_LIBC);
+	CHECK_PROBE("keeps_errno", "", PROBE_NO_LIBC, registration_fails(ENOSYS));
+	CHECK_PROBE("keeps_errno", "", "PERCPU_RSEQ=off");
+}
+
+TEST(vfork_begin_takes_the_registration_away_and_end_gives_it_back)
+{
+	struct percpu_mode before = mode_now(), between, after;
+
+	word = percpu_new(uint32_t);
+	for (int i = 0; i < 3; i++) {
+		errno = ERRNO_MARK;
+		CHECK_OK(percpu_vfork_begin());
+		between = mode_now();
+		CHECK_EQ(between.sequences, 0);
+		CHECK_EQ(between.owner, PERCPU_OWNER_NONE);
+		CHECK(percpu_cpu_raw() < 0);
+		CHECK(percpu_cpu() >= 0);
+		if (before.sequences) {
+			CHECK(strstr(between.reason, "vfork") != NULL);
+			CHECK_EQ(percpu_vfork_begin(), -EBUSY);
+		}
+		add_some(0, NULL);
+		CHECK_OK(percpu_vfork_end());
+		CHECK_EQ(errno, ERRNO_MARK);
+		after = mode_now();
+		CHECK_EQ(after.sequences, before.sequences);
+		CHECK_EQ(after.owner, before.owner);
+		add_some(0, NULL);
+	}
+	check_some(6);
+	/* Without a begin there is nothing to give back. */
+	CHECK_OK(percpu_vfork_end());
+	CHECK_EQ(mode_now().sequences, before.sequences);
+}
+
+TEST(vfork_begin_that_fails_changes_nothing)
+{
+	need_sequences();
+	if (!mode_now().sequences)
+		test_skip("not registered here");
+	fault_arm(FAULT_RSEQ, 1, FAULT_ALWAYS, EPERM);
+	CHECK_EQ(percpu_vfork_begin(), -EPERM);
+	CHECK(mode_now().sequences);
+	fault_clear();
+	CHECK_OK(percpu_vfork_begin());
+	CHECK(!mode_now().sequences);
+	/* The way back is barred: shared slots from now on, and the caller knows. */
+	fault_arm(FAULT_RSEQ, 1, FAULT_ALWAYS, ENOSYS);
+	CHECK_EQ(percpu_vfork_end(), -ENOSYS);
+	CHECK(!mode_now().sequences);
+	check_exact_with(0);
+}
+
+TEST(field_I1_self_test_finds_that_aborts_work)
+{
+	char why[128] = "";
+	struct percpu_usage before, after;
+	cpu_set_t mask, mask_after;
+	int result;
+
+	CHECK_EQ(percpu_self_test(NULL, 1), -EINVAL);
+	CHECK_OK(percpu_usage(&before));
+	CHECK_EQ(sched_getaffinity(0, sizeof(mask), &mask), 0);
+	result = percpu_self_test(why, sizeof(why));
+	CHECK(why[0] != '\0' && strlen(why) < sizeof(why));
+	if (mode_now().sequences)
+		CHECK(result == 0 || result == -EAGAIN);
+	else
+		CHECK_EQ(result, -ENOTSUP);
+	CHECK_OK(percpu_usage(&after));
+	CHECK_EQ(after.allocated, before.allocated);
+	CHECK_EQ(sched_getaffinity(0, sizeof(mask_after), &mask_after), 0);
+	CHECK(CPU_EQUAL(&mask, &mask_after));
+	/* A finding without room for words, and one that is cut short. */
+	CHECK(percpu_self_test(NULL, 0) != 1);
+	memset(why, 'x', sizeof(why));
+	CHECK(percpu_self_test(why, 4) != 1);
+	CHECK_EQ(why[3], '\0');
+	CHECK_EQ(why[4], 'x');
+}
+
+/* The mask is looked at again afterwards: others may change it at any time (D8). */
+TEST(cpu_is_the_one_the_thread_is_pinned_to)
+{
+	cpu_set_t all, now;
+
+	CHECK_EQ(sched_getaffinity(0, sizeof(all), &all), 0);
+	for (unsigned cpu = 0; cpu < CPU_SETSIZE; cpu++) {
+		int found;
+
+		if (!CPU_ISSET(cpu, &all) || test_pin(cpu) != 0)
+			continue;
+		found = percpu_cpu();
+		CHECK(found >= 0);
+		CHECK_EQ(sched_getaffinity(0, sizeof(now), &now), 0);
+		if (CPU_COUNT(&now) == 1 && CPU_ISSET(cpu, &now))
+			CHECK_EQ(found, cpu);
+	}
+}
+
+TEST(owners_have_names)
+{
+	CHECK_STR_EQ(percpu_owner_name(PERCPU_OWNER_NONE), "none");
+	CHECK_STR_EQ(percpu_owner_name(PERCPU_OWNER_LIBC), "libc");
+	CHECK_STR_EQ(percpu_owner_name(PERCPU_OWNER_SELF), "self");
+	CHECK_STR_EQ(percpu_owner_name(PERCPU_OWNER_OTHER), "other");
+	CHECK_STR_EQ(percpu_owner_name((enum percpu_owner)99), "unknown");
+	CHECK_STR_EQ(percpu_owner_name((enum percpu_owner) - 1), "unknown");
+}
+
+PROBE_MAIN()
