@@ -99,7 +99,7 @@ case_installed_files_are_all_there()
 	(cd "$SOURCE/include" && find . -name '*.h') | while read -r header; do
 		[ -e "$PREFIX/include/$header" ] || fail "no include/$header"
 	done
-	(cd "$SOURCE/doc" && find man1 man3 -name '*.[13]') | while read -r page; do
+	(cd "$SOURCE/doc" && find man1 man3 man7 -name '*.[137]') | while read -r page; do
 		[ -e "$PREFIX/share/man/$page" ] || fail "no share/man/$page"
 	done
 }
