@@ -3,13 +3,13 @@
 set(percpu_no_libc GLIBC_TUNABLES=glibc.pthread.rseq=0)
 set(percpu_shared PERCPU_RSEQ=off)
 
-# percpu_fault_test(NAME ...): percpu_test() with the archive and test/faults/ in between.
+# percpu_fault_test(NAME SOURCES file... [DEFINITIONS ...]): percpu_test() with the archive and test/faults/ in between.
 set(percpu_faults open opendir read sysconf getauxval mmap mprotect madvise syscall)
 list(TRANSFORM percpu_faults PREPEND "-Wl,--wrap=")
 function(percpu_fault_test name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES")
-  percpu_test(${name} SOURCES ${arg_SOURCES} faults/faults.c LIBS percpu_static
-    LINK_OPTIONS ${percpu_faults} ${arg_UNPARSED_ARGUMENTS})
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;DEFINITIONS")
+  percpu_test(${name} SOURCES ${arg_SOURCES} faults/faults.c DEFINITIONS ${arg_DEFINITIONS}
+    LIBS percpu_static LINK_OPTIONS ${percpu_faults})
 endfunction()
 
 # percpu_modes(NAME): the same tests in the two other modes.
@@ -30,3 +30,13 @@ percpu_test(test_this_cpu SOURCES test_this_cpu.c)
 percpu_modes(test_this_cpu)
 percpu_test(test_this_cpu_outline SOURCES test_this_cpu.c DEFINITIONS PERCPU_OUTLINE)
 add_subdirectory(cxx)
+
+percpu_fault_test(test_counter SOURCES test_counter.c)
+percpu_modes(test_counter)
+percpu_fault_test(test_counter_outline SOURCES test_counter.c DEFINITIONS PERCPU_OUTLINE)
+
+percpu_fault_test(test_limit SOURCES test_limit.c)
+percpu_modes(test_limit)
+
+percpu_test(test_zone SOURCES test_zone.c)
+percpu_modes(test_zone)
