@@ -145,7 +145,7 @@ BENCH_LOOP(loop_processes, cpu_set_t saved_; uint64_t before_ = echo_cpu_ns(); s
 
 static int check_registration(const struct bench_method *m, const char **why)
 {
-	struct percpu_mode mode;
+	struct percpu_mode_info mode;
 
 	percpu_mode(&mode);
 	if (m->arg == UNREGISTERED) {

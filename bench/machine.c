@@ -27,7 +27,7 @@ extern const char *gnu_get_libc_version(void) __attribute__((weak));
 struct machine {
 	char cpu[FIELD], clock[FIELD], caches[FIELD], kernel[FIELD], libc[FIELD];
 	unsigned cpus;
-	struct percpu_mode mode;
+	struct percpu_mode_info mode;
 };
 
 /* The first line of a file, without its end; 0 where there is none. */

@@ -19,7 +19,7 @@
 enum verdict { VERDICT_PASSED, VERDICT_FAILED, VERDICT_NOT_RUN };
 
 struct finding {
-	struct percpu_mode mode;
+	struct percpu_mode_info mode;
 	struct utsname machine;
 	char libc[64];
 	enum verdict verdict;
@@ -83,7 +83,7 @@ static int examine(struct finding *finding)
 
 static void print_text(const struct finding *f)
 {
-	const struct percpu_mode *mode = &f->mode;
+	const struct percpu_mode_info *mode = &f->mode;
 
 	printf("percpu %s on Linux %s %s, %s\n\n", PERCPU_VERSION, f->machine.release,
 	       f->machine.machine, f->libc);
@@ -116,7 +116,7 @@ static void json_truth(const char *key, int value)
 
 static void print_json(const struct finding *f)
 {
-	const struct percpu_mode *mode = &f->mode;
+	const struct percpu_mode_info *mode = &f->mode;
 
 	putchar('{');
 	json_text("version", PERCPU_VERSION);

@@ -271,7 +271,7 @@ int percpu_free(void *p)
 	return result;
 }
 
-int percpu_usage(struct percpu_usage *usage)
+int percpu_usage(struct percpu_usage_info *usage)
 {
 	sigset_t saved;
 

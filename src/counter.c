@@ -47,6 +47,7 @@ static COLD void become_ready(struct percpu_counter *counter)
 	if (counter->handle.flags == EMPTY &&
 	    percpu__alloc_locked(&base, sizeof(percpu__cell), sizeof(percpu__cell)) == 0) {
 		__atomic_store_n(&counter->handle.flags, READY, __ATOMIC_RELAXED);
+		percpu__cell_write(percpu__note(base), percpu__cell_read(aside(counter)));
 		percpu__handle_publish(&counter->handle, base);
 	}
 	percpu__unlock(&saved);

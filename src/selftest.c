@@ -151,7 +151,7 @@ static void explain(char *why, size_t size, int result, int aborts)
 int percpu_self_test(char *why, size_t size)
 {
 	struct test test = {NULL, 0};
-	struct percpu_mode mode;
+	struct percpu_mode_info mode;
 	int aborts = 0;
 	int result;
 

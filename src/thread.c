@@ -467,7 +467,7 @@ static enum percpu_owner owner_of_thread(void)
 	return PERCPU_OWNER_NONE;
 }
 
-int percpu_mode(struct percpu_mode *mode)
+int percpu_mode(struct percpu_mode_info *mode)
 {
 	const struct percpu__rt *rt = &percpu__rt_writable;
 	int saved = errno;
@@ -537,7 +537,7 @@ void percpu_cs_clear(void)
 
 static void say_mode(void)
 {
-	struct percpu_mode mode;
+	struct percpu_mode_info mode;
 
 	(void)percpu_mode(&mode);
 	fprintf(stderr, "percpu: %s, owner %s, fence %s, %u CPU slots, %u shared slots: %s\n",

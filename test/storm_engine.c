@@ -334,7 +334,7 @@ static void take_part(unsigned index, void *arg)
 
 bool storm_can_abort(void)
 {
-	struct percpu_mode mode;
+	struct percpu_mode_info mode;
 	cpu_set_t allowed;
 
 	CHECK_OK(percpu_mode(&mode));

@@ -17,9 +17,9 @@ static size_t rounded(size_t size)
 	return (size + GRANULE - 1) / GRANULE * GRANULE;
 }
 
-static struct percpu_usage usage_now(void)
+static struct percpu_usage_info usage_now(void)
 {
-	struct percpu_usage usage;
+	struct percpu_usage_info usage;
 
 	CHECK_OK(percpu_usage(&usage));
 	return usage;
@@ -87,7 +87,7 @@ TEST(bad_arguments_are_refused)
 	static const size_t sizes[] = {0, PERCPU_SIZE_MAX + 1, SIZE_MAX / 2, SIZE_MAX - 7,
 				       SIZE_MAX};
 	static const size_t aligns[] = {0, 3, 5, 6, 24, 128, 4096, SIZE_MAX, SIZE_MAX / 2 + 1};
-	struct percpu_usage before = usage_now();
+	struct percpu_usage_info before = usage_now();
 	int dummy;
 	void *p;
 
@@ -110,7 +110,7 @@ TEST(bad_arguments_are_refused)
 TEST(what_was_not_handed_out_is_not_taken_back)
 {
 	char *p = alloc(100, 8);
-	struct percpu_usage before = usage_now();
+	struct percpu_usage_info before = usage_now();
 	void *heap = malloc(64);
 	int local = 0;
 
@@ -246,13 +246,13 @@ static void destroy(struct object *object)
 
 TEST(random_calls_agree_with_a_model)
 {
-	struct percpu_usage empty = usage_now();
+	struct percpu_usage_info empty = usage_now();
 	unsigned seed = 1;
 	size_t reserved_most = 0;
 
 	for (int step = 0; step < 100000; step++) {
 		struct object *object = &objects[rand_r(&seed) % OBJECTS];
-		struct percpu_usage usage;
+		struct percpu_usage_info usage;
 
 		/* Now and then nearly everything goes, and a chunk with it. */
 		if (step % 20000 == 19999)
@@ -328,7 +328,7 @@ static size_t read_maps(char *text, size_t size)
 static void check_allocation_fails(enum fault kind, unsigned call)
 {
 	static char before[65536], after[65536];
-	struct percpu_usage usage = usage_now();
+	struct percpu_usage_info usage = usage_now();
 	int dummy;
 	void *p = &dummy;
 
@@ -372,7 +372,7 @@ TEST(failing_mmap_leaves_no_object_behind)
 	static struct percpu_counter counters[9000];
 	struct percpu_limit limit;
 	struct percpu_zone zone;
-	struct percpu_usage empty;
+	struct percpu_usage_info empty;
 
 	fault_arm(FAULT_MMAP, 1, FAULT_ALWAYS, ENOMEM);
 	CHECK_EQ(percpu_counter_init(&counters[0]), -ENOMEM);

@@ -18,7 +18,7 @@
 /* Skips where sequences do not run for reasons of their environment. */
 static void need_sequences(void)
 {
-	struct percpu_mode mode;
+	struct percpu_mode_info mode;
 
 	CHECK_OK(percpu_mode(&mode));
 	if (!mode.sequences)

@@ -53,7 +53,7 @@ static void must_have_counted(uint64_t times)
 
 /* ---- First uses ---- */
 
-static struct percpu_mode wanted;
+static struct percpu_mode_info wanted;
 static uint64_t counted_first;
 
 static void count_in_handler(int sig)
@@ -82,7 +82,7 @@ static void set_timer(uint64_t *random)
 
 static void *use_first(void *random)
 {
-	struct percpu_mode mode;
+	struct percpu_mode_info mode;
 
 	set_timer(random);
 	count(3);

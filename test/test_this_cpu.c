@@ -15,7 +15,7 @@
 
 #define GUARD 0x5a
 
-static struct percpu_mode mode;
+static struct percpu_mode_info mode;
 static unsigned long on_cpu_slots;
 
 /* The object of a test: two words of one type between guards, in every slot. */

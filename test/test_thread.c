@@ -37,9 +37,9 @@ static void need_sequences(void)
 		test_skip("no rseq in this kernel or sandbox");
 }
 
-static struct percpu_mode mode_now(void)
+static struct percpu_mode_info mode_now(void)
 {
-	struct percpu_mode mode;
+	struct percpu_mode_info mode;
 
 	CHECK_OK(percpu_mode(&mode));
 	return mode;
@@ -79,7 +79,7 @@ static void check_exact_with(unsigned threads)
 	check_some(threads + 1);
 }
 
-static void check_consistent(const struct percpu_mode *mode)
+static void check_consistent(const struct percpu_mode_info *mode)
 {
 	CHECK_EQ(mode->cpu_slots, percpu_ncpus());
 	CHECK_EQ(mode->cpu_slots + mode->shared_slots, percpu_nslots());
@@ -98,8 +98,8 @@ static void check_consistent(const struct percpu_mode *mode)
 
 static void check_mode_in_thread(unsigned index, void *arg)
 {
-	const struct percpu_mode *of_main = arg;
-	struct percpu_mode mode = mode_now();
+	const struct percpu_mode_info *of_main = arg;
+	struct percpu_mode_info mode = mode_now();
 
 	(void)index;
 	check_consistent(&mode);
@@ -110,7 +110,7 @@ static void check_mode_in_thread(unsigned index, void *arg)
 
 TEST(mode_agrees_with_itself_in_every_thread)
 {
-	struct percpu_mode mode = mode_now();
+	struct percpu_mode_info mode = mode_now();
 
 	check_consistent(&mode);
 	test_threads(4, check_mode_in_thread, &mode);
@@ -121,7 +121,7 @@ TEST(mode_agrees_with_itself_in_every_thread)
 PROBE(mode_is)
 {
 	char owner[16] = "", sequences[4] = "", fence[4] = "";
-	struct percpu_mode mode;
+	struct percpu_mode_info mode;
 	int at = 0;
 
 	sscanf(probe_argument, "%15s %3s %3s %n", owner, sequences, fence, &at);
@@ -241,7 +241,7 @@ TEST(start_without_memory_is_survived)
 /* "slots possible": '-' for what the machine has. */
 PROBE(slots_are)
 {
-	struct percpu_mode mode = mode_now();
+	struct percpu_mode_info mode = mode_now();
 	unsigned slots;
 
 	CHECK_EQ(sscanf(probe_argument, "%u", &slots), 1);
@@ -297,7 +297,7 @@ static void go_to(unsigned cpu)
 
 PROBE(only_cpu_0_is_announced)
 {
-	struct percpu_mode mode;
+	struct percpu_mode_info mode;
 
 	CHECK_EQ(percpu_ncpus(), 1);
 	check_exact_with(4);
@@ -393,7 +393,7 @@ static void make_set_user_id(char *path)
 
 PROBE(environment_is_ignored)
 {
-	struct percpu_mode mode = mode_now();
+	struct percpu_mode_info mode = mode_now();
 
 	if (!getauxval(AT_SECURE))
 		test_skip("set-user-ID is without effect here");
@@ -431,7 +431,7 @@ PROBE(is_one_of_a_chain)
 	static const char *const no_libc[] = {PROBE_NO_LIBC, NULL};
 	static const char *const off[] = {"PERCPU_RSEQ=off", NULL};
 	static const char *const plain[] = {NULL};
-	struct percpu_mode mode = mode_now();
+	struct percpu_mode_info mode = mode_now();
 
 	check_exact_with(1);
 	switch (probe_argument[0]) {
@@ -467,7 +467,7 @@ static __thread struct percpu__rseq of_the_other __attribute__((aligned(PERCPU__
 
 static void add_beside_the_other(unsigned index, void *arg)
 {
-	struct percpu_mode mode;
+	struct percpu_mode_info mode;
 
 	(void)arg;
 #if ARCH_HAVE_SEQ
@@ -864,7 +864,7 @@ TEST(field_C2_fence_that_is_missing_says_so)
 static void first_calls_keep_errno(unsigned index, void *arg)
 {
 	static PERCPU_COUNTER(first);
-	struct percpu_mode mode;
+	struct percpu_mode_info mode;
 
 	(void)arg;
 	errno = ERRNO_MARK;
@@ -910,7 +910,7 @@ TEST(slow_calls_keep_errno)
 
 TEST(vfork_begin_takes_the_registration_away_and_end_gives_it_back)
 {
-	struct percpu_mode before = mode_now(), between, after;
+	struct percpu_mode_info before = mode_now(), between, after;
 
 	word = percpu_new(uint32_t);
 	for (int i = 0; i < 3; i++) {
@@ -960,7 +960,7 @@ TEST(vfork_begin_that_fails_changes_nothing)
 TEST(field_I1_self_test_finds_that_aborts_work)
 {
 	char why[128] = "";
-	struct percpu_usage before, after;
+	struct percpu_usage_info before, after;
 	cpu_set_t mask, mask_after;
 	int result;
 

@@ -66,6 +66,17 @@
 	!defined(ARCH_HANDLE_BOUND) || !defined(ARCH_ADD_HANDLE_BASE)
 #error "percpu: arch file incomplete: entering a sequence and finding the slot"
 #endif
+#if !defined(ARCH_DO_ADD) || !defined(ARCH_DO_AND) || !defined(ARCH_DO_OR)
+#error "percpu: arch file incomplete: names of operations"
+#endif
+#if !defined(ARCH_C_VALUE_1) || !defined(ARCH_C_VALUE_2) || !defined(ARCH_C_IN_1) ||               \
+	!defined(ARCH_C_IN_2) || !defined(ARCH_C_OUT_1) || !defined(ARCH_C_OUT_2) ||               \
+	!defined(ARCH_CLOBBER_RMW_8)
+#error "percpu: arch file incomplete: operand constraints by width"
+#endif
+#if ARCH_HAVE_SEQ_8 && (!defined(ARCH_C_VALUE_8) || !defined(ARCH_C_IN_8) || !defined(ARCH_C_OUT_8))
+#error "percpu: arch file incomplete: operand constraints of 8 bytes"
+#endif
 #if !defined(ARCH_RMW) || !defined(ARCH_LOAD) || !defined(ARCH_STORE) || !defined(ARCH_STORE_B) || \
 	!defined(ARCH_ADD) || !defined(ARCH_MOVE) || !defined(ARCH_LEAVE_IF_NE) ||                 \
 	!defined(ARCH_LEAVE_IF_NE_B) || !defined(ARCH_LEAVE_IF_REG_NE) ||                          \

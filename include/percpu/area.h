@@ -51,13 +51,13 @@ int percpu_alloc(void **p, size_t size, size_t align);
 int percpu_free(void *p);
 
 /* Bytes of percpu memory handed out now (one slot's worth), and bytes of address space held. */
-struct percpu_usage {
+struct percpu_usage_info {
 	size_t allocated;
 	size_t reserved;
 };
-int percpu_usage(struct percpu_usage *usage);
+int percpu_usage(struct percpu_usage_info *usage);
 
-PERCPU__INLINE void *percpu__slot(const void *p, unsigned slot)
+PERCPU__INLINE void *percpu__slot(const volatile void *p, unsigned slot)
 {
 	return (char *)(uintptr_t)p + (size_t)slot * PERCPU_STRIDE;
 }

@@ -60,7 +60,8 @@ int percpu_counter_destroy_many(struct percpu_counter *counters, size_t n);
 /* NULL gives 0. */
 int64_t percpu_counter_sum(struct percpu_counter *counter);
 int64_t percpu_counter_sum_positive(struct percpu_counter *counter);
-/* What the last sum returned, by whoever took it: one load. 0 before the first. */
+/* What the last sum returned, by whoever took it: one load. 0 before the first; the total itself
+ * while a counter has no slots. */
 int64_t percpu_counter_read(const struct percpu_counter *counter);
 
 /* Sum against limit: -1, 0, 1. Below it, equal, above. For comparisons that need not visit every

@@ -480,7 +480,7 @@ PERCPU__INLINE percpu__word percpu__values_read(const void *p, size_t size, unsi
 #define percpu_local_counter_add(type, addr, n)                                                    \
 	PERCPU__LOCAL_ADD(PERCPU_LOCAL_COUNTER_WAY, type, addr, n)
 #define percpu_local_counter_sub(type, addr, n)                                                    \
-	PERCPU__LOCAL_ADD(PERCPU_LOCAL_COUNTER_WAY, type, addr, 0 - (__typeof__(type))(n))
+	PERCPU__LOCAL_ADD(PERCPU_LOCAL_COUNTER_WAY, type, addr, 0 - (uint64_t)(__typeof__(type))(n))
 #define percpu_local_counter_inc(type, addr) percpu_local_counter_add(type, addr, 1)
 #define percpu_local_counter_dec(type, addr) percpu_local_counter_add(type, addr, -1)
 #define percpu_local_counter_read(type, addr)                                                      \
@@ -506,13 +506,13 @@ PERCPU__INLINE percpu__word percpu__values_read(const void *p, size_t size, unsi
 #define percpu_local_atomic_add(type, addr, n)                                                     \
 	PERCPU__LOCAL_ADD(PERCPU_LOCAL_ATOMIC_WAY, type, addr, n)
 #define percpu_local_atomic_sub(type, addr, n)                                                     \
-	PERCPU__LOCAL_ADD(PERCPU_LOCAL_ATOMIC_WAY, type, addr, 0 - (__typeof__(type))(n))
+	PERCPU__LOCAL_ADD(PERCPU_LOCAL_ATOMIC_WAY, type, addr, 0 - (uint64_t)(__typeof__(type))(n))
 #define percpu_local_atomic_inc(type, addr) percpu_local_atomic_add(type, addr, 1)
 #define percpu_local_atomic_dec(type, addr) percpu_local_atomic_add(type, addr, -1)
 #define percpu_local_atomic_add_return(type, addr, n)                                              \
 	PERCPU__LOCAL_ADD_RETURN(PERCPU_LOCAL_ATOMIC_WAY, type, addr, n)
 #define percpu_local_atomic_sub_return(type, addr, n)                                              \
-	percpu_local_atomic_add_return(type, addr, 0 - (__typeof__(type))(n))
+	percpu_local_atomic_add_return(type, addr, 0 - (uint64_t)(__typeof__(type))(n))
 #define percpu_local_atomic_inc_return(type, addr) percpu_local_atomic_add_return(type, addr, 1)
 #define percpu_local_atomic_dec_return(type, addr) percpu_local_atomic_add_return(type, addr, -1)
 #define percpu_local_atomic_add_unless(type, addr, n, unless)                                      \

@@ -177,7 +177,7 @@ struct percpu__handle {
 	{											\
 		const struct percpu__rt rt = percpu__rt;					\
 		ARCH_HANDLE_LOCALS(value);							\
-		__asm__ goto(PERCPU__RMW("add_handle", "add", w, ARCH_HANDLE_BOUND,		\
+		__asm__ goto(PERCPU__RMW("add_handle", ARCH_DO_ADD, w, ARCH_HANDLE_BOUND,		\
 					 ARCH_ADD_HANDLE_BASE)					\
 			     :									\
 			     : [rseq] ARCH_C_RSEQ(rt.rseq_offset), ARCH_C_HANDLE(handle),	\
@@ -293,9 +293,9 @@ struct percpu__handle {
 	}
 
 #define PERCPU__DEFINE_SEQUENCES(w, type)							\
-	PERCPU__DEFINE_RMW(add, "add", w, type)							\
-	PERCPU__DEFINE_RMW(and, "and", w, type)							\
-	PERCPU__DEFINE_RMW(or, "or", w, type)							\
+	PERCPU__DEFINE_RMW(add, ARCH_DO_ADD, w, type)							\
+	PERCPU__DEFINE_RMW(and, ARCH_DO_AND, w, type)							\
+	PERCPU__DEFINE_RMW(or, ARCH_DO_OR, w, type)							\
 	PERCPU__DEFINE_ADD_RETURN(w, type)							\
 	PERCPU__DEFINE_XCHG(w, type)								\
 	PERCPU__DEFINE_CMPXCHG(w, type)								\

@@ -365,7 +365,8 @@ PERCPU__INLINE percpu__word percpu__word_read(const void *p, size_t size)
 	})
 
 #define percpu_this_add(p, v) PERCPU__THIS_ADD(p, v)
-#define percpu_this_sub(p, v) PERCPU__THIS_ADD(p, 0 - (PERCPU__TYPE(p))(v))
+/* Negated as the widest unsigned type: the lowest value of a signed one has no opposite. */
+#define percpu_this_sub(p, v) PERCPU__THIS_ADD(p, 0 - (uint64_t)(PERCPU__TYPE(p))(v))
 #define percpu_this_inc(p) PERCPU__THIS_ADD(p, 1)
 #define percpu_this_dec(p) PERCPU__THIS_ADD(p, -1)
 #define percpu_this_and(p, v) PERCPU__THIS_BITS(and, p, v)

@@ -40,7 +40,7 @@ enum percpu_owner {
 	PERCPU_OWNER_OTHER, /* somebody else holds the registration, at an unknown place */
 };
 
-struct percpu_mode {
+struct percpu_mode_info {
 	int sequences; /* 1: this thread works on CPU slots now */
 	enum percpu_owner owner;
 	unsigned feature_size;  /* bytes of the kernel's rseq area that are in use, 0: unknown */
@@ -55,7 +55,7 @@ struct percpu_mode {
 
 /* Fills in the calling thread's mode; registers it first where that is this library's job.
  * 0, or -EINVAL for NULL. */
-int percpu_mode(struct percpu_mode *mode);
+int percpu_mode(struct percpu_mode_info *mode);
 
 /* "none", "libc", "self", "other"; "unknown" for anything else. */
 const char *percpu_owner_name(enum percpu_owner owner);

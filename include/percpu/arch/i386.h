@@ -92,6 +92,10 @@
 #define ARCH_HANDLE_BOUND "4(%[handle])"
 #define ARCH_ADD_HANDLE_BASE "addl (%[handle]), " ARCH_A "\n\t"
 
+/* What a read-modify-write does, as ARCH_RMW spells it. */
+#define ARCH_DO_ADD "add"
+#define ARCH_DO_AND "and"
+#define ARCH_DO_OR "or"
 #define ARCH_RMW(op, w, val) ARCH_RMW_##w(op, w, val)
 #define ARCH_RMW_1(op, w, val)                                                                     \
 	"movb %[" val "], %%cl\n\t" op "b %%cl, (" ARCH_A ")\n\t"
