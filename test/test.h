@@ -78,7 +78,7 @@ static inline void test__register(struct test_case *test)
  * handler that interrupted a printf.
  */
 __attribute__((format(printf, 1, 0))) static inline void test__vprint(const char *format,
-								       va_list args)
+								      va_list args)
 {
 	char text[1024];
 	int length = vsnprintf(text, sizeof(text), format, args);
@@ -180,7 +180,7 @@ static inline void test__count_check(void)
 
 /* The machine cannot run this test: a kernel without the feature, a single CPU, a filter. */
 __attribute__((noreturn, format(printf, 1, 2))) static inline void test_skip(const char *format,
-									      ...)
+									     ...)
 {
 	va_list args;
 
