@@ -22,6 +22,8 @@ percpu_fault_test(test_cpulist SOURCES test_cpulist.c)
 
 percpu_fault_test(test_thread SOURCES test_thread.c)
 percpu_modes(test_thread)
+percpu_fault_test(test_register SOURCES test_register.c)
+percpu_modes(test_register)
 
 percpu_fault_test(test_area SOURCES test_area.c)
 percpu_modes(test_area)
@@ -40,3 +42,38 @@ percpu_modes(test_limit)
 
 percpu_test(test_zone SOURCES test_zone.c)
 percpu_modes(test_zone)
+
+# Processes: with the shared library, because a plugin needs the same one.
+add_library(test_plugin MODULE faults/plugin.c)
+target_link_libraries(test_plugin PRIVATE percpu)
+percpu_warnings(test_plugin)
+set(percpu_plugin TEST_PLUGIN="$<TARGET_FILE:test_plugin>")
+percpu_test(test_process SOURCES test_process.c DEFINITIONS ${percpu_plugin}
+  LIBS percpu ${CMAKE_DL_LIBS})
+add_dependencies(test_process test_plugin)
+percpu_modes(test_process)
+# Only headers of the library: it comes with the plugin.
+percpu_test(test_dlopen SOURCES test_dlopen.c LIBS ${CMAKE_DL_LIBS}
+  DEFINITIONS ${percpu_plugin} COMPILE_OPTIONS -I${PROJECT_SOURCE_DIR}/include)
+add_dependencies(test_dlopen test_plugin)
+percpu_modes(test_dlopen)
+
+# Calls before the library's constructor: by a library that does not name it (the dynamic linker
+# runs that one first), by one that does, and by .preinit_array, which sanitizers are not ready for.
+foreach(kind unnamed named)
+  add_library(early_${kind} SHARED faults/early.c)
+  target_include_directories(early_${kind} PRIVATE ${PROJECT_SOURCE_DIR}/include)
+  percpu_warnings(early_${kind})
+endforeach()
+target_link_libraries(early_named PRIVATE percpu)
+percpu_test(test_early SOURCES test_early.c LIBS early_unnamed percpu DEFINITIONS TEST_EARLY=1)
+percpu_modes(test_early)
+percpu_test(test_early_named SOURCES test_early.c LIBS early_named percpu)
+percpu_test(test_early_archive SOURCES test_early.c faults/early.c LIBS percpu_static)
+if(NOT CMAKE_C_FLAGS MATCHES "-fsanitize=")
+  percpu_test(test_early_preinit SOURCES test_early.c LIBS early_named percpu
+    DEFINITIONS TEST_PREINIT=1)
+  percpu_modes(test_early_preinit)
+  percpu_test(test_early_static SOURCES test_early.c faults/early.c LIBS percpu_static
+    DEFINITIONS TEST_PREINIT=1 LINK_OPTIONS -static)
+endif()
