@@ -20,10 +20,10 @@
 
 #define THREADS 64
 
+#if TEST_PREINIT
 static PERCPU_COUNTER(preinit_hits);
 static unsigned preinit_slots = ~0u;
 
-#if TEST_PREINIT
 static pthread_barrier_t at_once;
 
 static void *count_at_once(void *arg)
@@ -104,10 +104,9 @@ TEST(field_A6_constructor_counts_before_the_library_has_started)
 	check_all_is_well();
 }
 
+#if TEST_PREINIT
 TEST(field_A6_first_call_of_all_starts_the_library)
 {
-	if (!TEST_PREINIT)
-		test_skip("no .preinit_array in this build");
 	CHECK_EQ(preinit_slots, 0);
 	CHECK_EQ(percpu_counter_sum(&preinit_hits), EARLY_ADDS);
 	check_all_is_well();
@@ -122,8 +121,6 @@ PROBE(started_in_many_threads)
 
 TEST(field_A7_start_of_64_threads_at_once)
 {
-	if (!TEST_PREINIT)
-		test_skip("no .preinit_array in this build");
 	for (int i = 0; i < 50; i++) {
 		CHECK_PROBE("started_in_many_threads", "", "TEST_EARLY_THREADS=1");
 		CHECK_PROBE("started_in_many_threads", "", "TEST_EARLY_THREADS=1", PROBE_NO_LIBC);
@@ -131,5 +128,7 @@ TEST(field_A7_start_of_64_threads_at_once)
 			    "PERCPU_RSEQ=off");
 	}
 }
+
+#endif
 
 PROBE_MAIN()

@@ -58,15 +58,16 @@ percpu_test(test_dlopen SOURCES test_dlopen.c LIBS ${CMAKE_DL_LIBS}
 add_dependencies(test_dlopen test_plugin)
 percpu_modes(test_dlopen)
 
-# Calls before the library's constructor: by a library that does not name it (the dynamic linker
-# runs that one first), by one that does, and by .preinit_array, which sanitizers are not ready for.
+# Calls before the library's constructor: by a library that does not name it and asks to be first,
+# by one that names it, and by .preinit_array, which sanitizers are not ready for.
 foreach(kind unnamed named)
   add_library(early_${kind} SHARED faults/early.c)
   target_include_directories(early_${kind} PRIVATE ${PROJECT_SOURCE_DIR}/include)
   percpu_warnings(early_${kind})
 endforeach()
+target_link_options(early_unnamed PRIVATE -Wl,-z,initfirst)
 target_link_libraries(early_named PRIVATE percpu)
-percpu_test(test_early SOURCES test_early.c LIBS early_unnamed percpu DEFINITIONS TEST_EARLY=1)
+percpu_test(test_early SOURCES test_early.c LIBS percpu early_unnamed DEFINITIONS TEST_EARLY=1)
 percpu_modes(test_early)
 percpu_test(test_early_named SOURCES test_early.c LIBS early_named percpu)
 percpu_test(test_early_archive SOURCES test_early.c faults/early.c LIBS percpu_static)
@@ -76,4 +77,15 @@ if(NOT CMAKE_C_FLAGS MATCHES "-fsanitize=")
   percpu_modes(test_early_preinit)
   percpu_test(test_early_static SOURCES test_early.c faults/early.c LIBS percpu_static
     DEFINITIONS TEST_PREINIT=1 LINK_OPTIONS -static)
+endif()
+
+# What the library asks of libc's allocator and of the kernel, where nobody else asks as well.
+if(NOT CMAKE_C_FLAGS MATCHES "-fsanitize=")
+  include(CheckFunctionExists)
+  check_function_exists(__libc_malloc PERCPU_HAVE_LIBC_MALLOC)
+  if(PERCPU_HAVE_LIBC_MALLOC)
+    percpu_test(test_handler SOURCES test_handler.c)
+    percpu_modes(test_handler)
+  endif()
+  percpu_test(test_calls SOURCES test_calls.c)
 endif()
