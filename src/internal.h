@@ -51,7 +51,6 @@ struct percpu__rseq {
 struct percpu__self {
 	uint32_t shared; /* the index of its shared slot */
 	uint8_t state;   /* of its registration: enum in thread.c */
-	uint8_t rounds;  /* of thread-specific data destructors seen */
 	uint8_t vfork;   /* length that percpu_vfork_begin() unregistered */
 	uint8_t error;   /* errno of a registration that failed */
 	bool starting;   /* this thread is inside the library's start */

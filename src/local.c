@@ -5,13 +5,16 @@
  * Every handler installed here is reached through enter(). It counts how deep handlers are nested
  * on this thread's stack. A signal that must not run now (a soft mask is held, or trivalue has no
  * value left for another level) is put off: queued again to this thread with its siginfo, and
- * blocked in the context that the kernel restores, so that it does not come back at once. It comes
- * back when the mask is lifted, which unblocks it, or when the handler that it interrupted
- * returns, which restores a mask without it; then enter() decides again.
+ * blocked in the context that the kernel restores, so that it does not come back at once. What a
+ * soft mask put off comes back when the mask is lifted, which unblocks it; what the depth put off,
+ * when the handler that it interrupted returns, which restores a mask without it. Then enter()
+ * decides again.
  *
  * H1  context.depth is the number of enter() frames of this thread that run a user's handler; only
  *     frames above change it, and they change it back.
- * H2  A signal that enter() has blocked is in put_off until percpu__signals_resume() takes it out.
+ * H2  put_off has the signals that were blocked for a soft mask's sake and have not come back.
+ * H3  While enter() runs its signal is blocked, or queueing it again would deliver it at once: the
+ *     kernel never sees SA_NODEFER, enter() unblocks the signal itself before the user's handler.
  *
  * Synchronous signals cannot wait (the instruction would fault again): they run at once, counted
  * like any other.
@@ -62,9 +65,11 @@ static void put_signal_off(int signal, siginfo_t *info, ucontext_t *context)
 	int saved = errno;
 	pid_t process = getpid(), thread = (pid_t)syscall(SYS_gettid);
 
-	sigaddset(&put_off, signal);
+	if (percpu__context.mask != 0) {
+		sigaddset(&put_off, signal);
+		percpu__context.waiting = 1;
+	}
 	sigaddset(&context->uc_sigmask, signal);
-	percpu__context.waiting = 1;
 	/* Without room in the queue the signal still comes, if not what came with it. */
 	if (syscall(SYS_rt_tgsigqueueinfo, process, thread, signal, info) != 0)
 		(void)syscall(SYS_tgkill, process, thread, signal);
@@ -76,7 +81,7 @@ void percpu__signals_resume(void)
 	int saved = errno;
 	sigset_t all, mask;
 
-	if (must_wait())
+	if (percpu__context.mask != 0)
 		return;
 	sigfillset(&all);
 	pthread_sigmask(SIG_BLOCK, &all, &mask);
@@ -89,21 +94,67 @@ void percpu__signals_resume(void)
 	errno = saved;
 }
 
+void percpu__signals_hold(struct percpu__sigset *before)
+{
+	sigset_t all, saved;
+
+	PERCPU__STATIC_ASSERT(sizeof(saved) <= sizeof(*before),
+			      "struct percpu__sigset is too small");
+	sigfillset(&all);
+	(void)pthread_sigmask(SIG_BLOCK, &all, &saved);
+	memcpy(before, &saved, sizeof(saved));
+}
+
+void percpu__signals_release(const struct percpu__sigset *before)
+{
+	sigset_t saved;
+
+	memcpy(&saved, before, sizeof(saved));
+	(void)pthread_sigmask(SIG_SETMASK, &saved, NULL);
+}
+
 #if defined(PERCPU_DEBUG)
-/* Where enter()'s frames are, to notice a handler that was left by siglongjmp(): the next frame at
- * that depth or deeper is then not below it. On an alternate stack nothing can be said. */
+/* Where enter()'s frames are, to notice a handler that was left by siglongjmp(): the next frame is
+ * then not below it. On an alternate stack, and of handlers entered by macro, nothing is known. */
 static __thread char *frames[PERCPU_HANDLER_DEPTH + 1];
 
-static void note_frame(char *frame, const struct action *action)
+static void frame_begins(char *frame, const struct action *action)
 {
 	unsigned depth = percpu__context.depth;
 
+	if (depth > PERCPU_HANDLER_DEPTH)
+		return;
 	if (action->flags & SA_ONSTACK)
 		frame = NULL;
 	INVARIANT("H1", depth == 0 || !frame || !frames[depth - 1] || frame < frames[depth - 1]);
-	frames[depth < PERCPU_HANDLER_DEPTH ? depth : PERCPU_HANDLER_DEPTH] = frame;
+	frames[depth] = frame;
+}
+
+static void frame_ends(void)
+{
+	if (percpu__context.depth <= PERCPU_HANDLER_DEPTH)
+		frames[percpu__context.depth] = NULL;
+}
+#else
+static void frame_begins(char *frame, const struct action *action)
+{
+	(void)frame, (void)action;
+}
+
+static void frame_ends(void)
+{
 }
 #endif
+
+/* H3: what SA_NODEFER asked for. */
+static void unblock_own(int signal)
+{
+	sigset_t own;
+
+	sigemptyset(&own);
+	sigaddset(&own, signal);
+	(void)pthread_sigmask(SIG_UNBLOCK, &own, NULL);
+}
 
 static void enter(int signal, siginfo_t *info, void *context)
 {
@@ -115,14 +166,16 @@ static void enter(int signal, siginfo_t *info, void *context)
 		put_signal_off(signal, info, (ucontext_t *)context);
 		return;
 	}
+	sigdelset(&put_off, signal);
 	if (action->flags & (int)SA_RESETHAND)
 		(void)sigaction(signal, &(struct sigaction){.sa_handler = SIG_DFL}, NULL);
-#if defined(PERCPU_DEBUG)
-	note_frame(__builtin_frame_address(0), action);
-#endif
+	frame_begins(__builtin_frame_address(0), action);
 	PERCPU_HANDLER_ENTER();
+	if (action->flags & SA_NODEFER)
+		unblock_own(signal);
 	handler(signal, info, context);
 	PERCPU_HANDLER_LEAVE();
+	frame_ends();
 }
 
 /* What sigaction() returned, as the program installed it. */
@@ -145,11 +198,12 @@ int percpu_sigaction(int signal, const struct sigaction *action, struct sigactio
 		return -EINVAL;
 	own = &actions[signal];
 	before = *own;
-	if (action && (action->sa_flags & SA_SIGINFO ||
-		       (action->sa_handler != SIG_DFL && action->sa_handler != SIG_IGN))) {
+	if (action && action->sa_handler != SIG_DFL && action->sa_handler != SIG_IGN &&
+	    action->sa_sigaction != enter) {
 		wrapped = *action;
 		wrapped.sa_sigaction = enter;
-		wrapped.sa_flags = (action->sa_flags | SA_SIGINFO) & ~(int)SA_RESETHAND;
+		wrapped.sa_flags =
+			(action->sa_flags | SA_SIGINFO) & ~((int)SA_RESETHAND | SA_NODEFER);
 		own->flags = action->sa_flags;
 		__atomic_store_n(&own->handler, action->sa_sigaction, __ATOMIC_RELEASE);
 		action = &wrapped;

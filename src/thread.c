@@ -4,7 +4,7 @@
  *
  *	process   IDLE -> STARTING -> STARTED           constructor, or the first call before it
  *	thread    NEW -> LIBC | OFF                     libc's registration, or none wanted
- *	          NEW -> SELF -> DEAD                   ours, until its last TSD destructor round
+ *	          NEW -> SELF -> DEAD                   ours, until its TSD destructor runs
  *	          NEW -> FAILED                         the kernel or another owner said no
  *
  * percpu__rt is written between STARTING and STARTED and never again. Registration decides only
@@ -60,12 +60,13 @@ static struct {
 /*
  * Nothing runs before the constructor but functions of .preinit_array, constructors of libraries
  * that were linked without naming this one, and an allocator that the dynamic linker calls. Their
- * adds store to rseq_cs before they find that nothing is ready, so the offset must be harmless
- * even then. The offset of own_rseq would be, but linkers do not put it into a shared library's
- * data. Other libcs: no word is known to be free, and such callers must wait for the constructor.
+ * adds store to rseq_cs before they find that nothing is ready, and a loop may keep the offset for
+ * long, so even then it must be one where the store does no harm and no CPU is ever seen. That of
+ * own_rseq would be, but linkers do not put it into a shared library's data. Other libcs have no
+ * such words, and such callers must wait for the constructor.
  */
-#if defined(__GLIBC__) && defined(ARCH_GLIBC_UNUSED)
-struct percpu__rt percpu__rt_writable = {.rseq_offset = ARCH_GLIBC_UNUSED};
+#if defined(__GLIBC__) && defined(ARCH_GLIBC_STAND_IN)
+struct percpu__rt percpu__rt_writable = {.rseq_offset = ARCH_GLIBC_STAND_IN};
 #else
 struct percpu__rt percpu__rt_writable;
 #endif
@@ -160,21 +161,18 @@ static void register_self(void)
 }
 
 /*
- * Thread-specific data destructor. libc may unmap the area right after the last round, before the
- * kernel's last write to it, so the last round takes the registration away, for good: other
- * destructors that count afterwards use a shared slot.
+ * Thread-specific data destructor. libc may unmap the area after the last one, before the kernel's
+ * last write to it, so the registration is taken away, for good: destructors that count after this
+ * one use a shared slot. (A thread that counts for the first time in the last round of destructors
+ * is not noticed: nothing is called after it.)
  */
 static void thread_ends(void *area)
 {
-	if (++percpu__self.rounds < PTHREAD_DESTRUCTOR_ITERATIONS) {
-		(void)pthread_setspecific(process.key, area);
+	if (percpu__self.state != SELF)
 		return;
-	}
-	if (percpu__self.state == SELF) {
-		percpu__self.state = DEAD;
-		if (rseq_call(area, area_length(false), RSEQ_UNREGISTER) != 0)
-			(void)rseq_call(area, area_length(true), RSEQ_UNREGISTER);
-	}
+	percpu__self.state = DEAD;
+	if (rseq_call(area, area_length(false), RSEQ_UNREGISTER) != 0)
+		(void)rseq_call(area, area_length(true), RSEQ_UNREGISTER);
 }
 
 static void register_thread(void)
@@ -237,7 +235,7 @@ bool percpu__thread_slow(void)
 			register_thread();
 		(void)percpu__shared_move();
 		percpu__shared_new_epoch();
-		percpu__shared.epoch = percpu__shared_epoch;
+		percpu__shared.epoch = __atomic_load_n(&percpu__shared_epoch, __ATOMIC_RELAXED);
 	}
 	errno = saved;
 	return ready;

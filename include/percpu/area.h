@@ -76,7 +76,7 @@ extern uint32_t percpu__shared_epoch;
 
 PERCPU__INLINE bool percpu__shared_valid(void)
 {
-	return percpu__shared.epoch == *(const volatile uint32_t *)&percpu__shared_epoch;
+	return percpu__shared.epoch == __atomic_load_n(&percpu__shared_epoch, __ATOMIC_RELAXED);
 }
 
 /* The copy in a slot, of p's type but const: a look at what a CPU counted. */

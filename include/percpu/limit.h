@@ -30,7 +30,9 @@ struct percpu_limit {
 	struct percpu__handle handle;
 	int64_t limit;
 	/* What no CPU's ceiling and no shared slot's count has taken yet. */
-	int64_t pool __attribute__((aligned(64)));
+	char pad_before[64]; /* a line of its own, wherever the object lies */
+	int64_t pool __attribute__((aligned(8)));
+	char pad_after[64];
 };
 
 /* 0; -EINVAL for NULL or a limit below 0; -ENOMEM. */

@@ -49,8 +49,6 @@
 #ifndef PERCPU_LOCAL_H
 #define PERCPU_LOCAL_H
 
-#include <signal.h>
-
 #include <percpu/this_cpu.h>
 
 #ifdef __cplusplus
@@ -94,10 +92,13 @@ extern "C" {
  * percpu_sigaction() is sigaction(2) for handlers that may use softmask, trivalue or twovalue: it
  * counts how deep handlers are nested in this thread, and a signal that arrives under a soft mask,
  * or deeper than PERCPU_HANDLER_DEPTH, is queued again to the thread and blocked until the mask is
- * lifted or the handler above returns. Flags, masks and siginfo are as with sigaction(2). 0 or
- * -errno. A handler may not be left by siglongjmp(); debug builds stop at the next signal then.
+ * lifted or the handler above returns. Flags, masks and siginfo are as with sigaction(2), but of
+ * several instances of one signal that are pending when the first is put off, the first comes last.
+ * Do not change what is blocked while a soft mask is held. 0 or -errno. A handler may not be left
+ * by siglongjmp(); debug builds stop at the next signal then.
  */
 #define PERCPU_HANDLER_DEPTH 2
+struct sigaction;
 int percpu_sigaction(int signal, const struct sigaction *action, struct sigaction *old);
 
 struct percpu__context {
@@ -267,26 +268,29 @@ PERCPU__INLINE percpu__word percpu__local_xchg(void *p, percpu__word value, size
 #undef PERCPU__ATOMIC_CASES
 
 /* The masking ways: a plain operation with handlers held off. */
-PERCPU__INLINE void percpu__sigmask_begin(sigset_t *saved)
-{
-	sigset_t all;
+struct percpu__sigset { /* a sigset_t, which strict ISO C does not know */
+	unsigned long words[128 / sizeof(unsigned long)];
+};
+void percpu__signals_hold(struct percpu__sigset *before);
+void percpu__signals_release(const struct percpu__sigset *before);
 
-	sigfillset(&all);
-	(void)pthread_sigmask(SIG_BLOCK, &all, saved);
+PERCPU__INLINE void percpu__sigmask_begin(struct percpu__sigset *before)
+{
+	percpu__signals_hold(before);
 }
 
-PERCPU__INLINE void percpu__sigmask_end(const sigset_t *saved)
+PERCPU__INLINE void percpu__sigmask_end(const struct percpu__sigset *before)
 {
-	(void)pthread_sigmask(SIG_SETMASK, saved, NULL);
+	percpu__signals_release(before);
 }
 
-PERCPU__INLINE void percpu__softmask_begin(sigset_t *unused)
+PERCPU__INLINE void percpu__softmask_begin(struct percpu__sigset *unused)
 {
 	(void)unused;
 	percpu_soft_mask();
 }
 
-PERCPU__INLINE void percpu__softmask_end(const sigset_t *unused)
+PERCPU__INLINE void percpu__softmask_end(const struct percpu__sigset *unused)
 {
 	(void)unused;
 	percpu_soft_unmask();
@@ -297,7 +301,7 @@ PERCPU__INLINE void percpu__softmask_end(const sigset_t *unused)
 							       size_t size)                        \
 	{                                                                                          \
 		percpu__word sum;                                                                  \
-		sigset_t saved;                                                                    \
+		struct percpu__sigset saved;                                                       \
 		percpu__##way##_begin(&saved);                                                     \
 		sum = percpu__plain_add_return(p, value, size);                                    \
 		percpu__##way##_end(&saved);                                                       \
@@ -310,7 +314,7 @@ PERCPU__INLINE void percpu__softmask_end(const sigset_t *unused)
 	PERCPU__INLINE percpu__word percpu__##way##_xchg(void *p, percpu__word value, size_t size) \
 	{                                                                                          \
 		percpu__word previous;                                                             \
-		sigset_t saved;                                                                    \
+		struct percpu__sigset saved;                                                       \
 		percpu__##way##_begin(&saved);                                                     \
 		previous = percpu__plain_xchg(p, value, size);                                     \
 		percpu__##way##_end(&saved);                                                       \
@@ -320,7 +324,7 @@ PERCPU__INLINE void percpu__softmask_end(const sigset_t *unused)
 							    percpu__word value, size_t size)       \
 	{                                                                                          \
 		percpu__word previous;                                                             \
-		sigset_t saved;                                                                    \
+		struct percpu__sigset saved;                                                       \
 		percpu__##way##_begin(&saved);                                                     \
 		previous = percpu__plain_cmpxchg(p, expect, value, size);                          \
 		percpu__##way##_end(&saved);                                                       \
@@ -337,6 +341,10 @@ PERCPU__INLINE void percpu__values_add(void *p, percpu__word value, size_t size,
 {
 	unsigned depth = *(volatile unsigned *)&percpu__context.depth;
 
+#if defined(PERCPU_DEBUG)
+	if (depth >= values)
+		__builtin_trap(); /* a context that this way has no value for */
+#endif
 	if (depth >= values)
 		depth = values - 1;
 	(void)percpu__plain_add_return((char *)p + depth * size, value, size);
@@ -384,12 +392,18 @@ PERCPU__INLINE percpu__word percpu__values_read(const void *p, size_t size, unsi
 	PERCPU__STATIC_ASSERT(__builtin_classify_type((type)0) >= 1 &&                             \
 				      __builtin_classify_type((type)0) <= 4,                       \
 			      "percpu: the type must be an integer");                              \
+	PERCPU__STATIC_ASSERT((type)2 != (type)1, "percpu: nothing can be added to a bool");       \
 	PERCPU__LOCAL_CHECK_SIZE(type)
 #define PERCPU__LOCAL_CHECK_SIZE(type)                                                             \
 	PERCPU__STATIC_ASSERT(sizeof(type) <= PERCPU__WORD_MAX,                                    \
 			      "percpu: this CPU cannot do that type in one step")
+#ifdef __cplusplus
+#define PERCPU__SAME_TYPE(a, b) std::is_same<a, b>::value
+#else
+#define PERCPU__SAME_TYPE(a, b) __builtin_types_compatible_p(a, b)
+#endif
 #define PERCPU__LOCAL_CHECK_ADDR(type, addr)                                                       \
-	PERCPU__STATIC_ASSERT(sizeof((addr)->value[0]) == sizeof(type),                            \
+	PERCPU__STATIC_ASSERT((PERCPU__SAME_TYPE(__typeof__((addr)->value[0]), __typeof__(type))), \
 			      "percpu: the variable was declared with another type")
 
 #define PERCPU__LOCAL_DECLARE(way, type, name)                                                     \
@@ -466,7 +480,7 @@ PERCPU__INLINE percpu__word percpu__values_read(const void *p, size_t size, unsi
 		while (local_seen_ != local_not_) {                                                \
 			local_was_ = PERCPU__LOCAL_CMPXCHG(                                        \
 				way, type, local_p_, local_seen_,                                  \
-				(__typeof__(type))(local_seen_ + local_add_));                     \
+				(__typeof__(type))((uint64_t)local_seen_ + (uint64_t)local_add_)); \
 			if (local_was_ == local_seen_)                                             \
 				break;                                                             \
 			local_seen_ = local_was_;                                                  \
@@ -489,7 +503,7 @@ PERCPU__INLINE percpu__word percpu__values_read(const void *p, size_t size, unsi
 /* The atomic family. The value returned by add_return and its kin is the new one; by xchg and
  * cmpxchg the previous one; the test forms return whether the new value is 0 (or below 0). */
 #define PERCPU_DECLARE_LOCAL_ATOMIC(type, name)                                                    \
-	PERCPU__LOCAL_DECLARE(PERCPU_LOCAL_ATOMIC_WAY, type, name)
+	PERCPU__LOCAL_DECLARE(PERCPU__PASTE(PERCPU__RETURNS_, PERCPU_LOCAL_ATOMIC_WAY), type, name)
 #define percpu_local_atomic_read(type, addr) PERCPU__LOCAL_READ(PERCPU_LOCAL_ATOMIC_WAY, type, addr)
 #define percpu_local_atomic_xchg(type, addr, v)                                                    \
 	PERCPU__LOCAL_XCHG(PERCPU_LOCAL_ATOMIC_WAY, type, addr, v)
@@ -553,13 +567,13 @@ PERCPU__INLINE void *percpu__here(const void *p)
 #define percpu_cpu_local_add_raw(p, n)                                                             \
 	__extension__({                                                                            \
 		volatile __typeof__(*(p)) *local_p_ = PERCPU__HERE(p);                             \
-		*local_p_ = (__typeof__(*(p)))(*local_p_ + (n));                                   \
+		*local_p_ = (__typeof__(*(p)))((uint64_t)*local_p_ + (uint64_t)(n));               \
 		(void)0;                                                                           \
 	})
 #define percpu_cpu_local_sub_raw(p, n)                                                             \
 	__extension__({                                                                            \
 		volatile __typeof__(*(p)) *local_p_ = PERCPU__HERE(p);                             \
-		*local_p_ = (__typeof__(*(p)))(*local_p_ - (n));                                   \
+		*local_p_ = (__typeof__(*(p)))((uint64_t)*local_p_ - (uint64_t)(n));               \
 		(void)0;                                                                           \
 	})
 #define percpu_cpu_local_inc_raw(p) percpu_cpu_local_add_raw(p, 1)

@@ -23,10 +23,12 @@ extern "C" {
 #endif
 
 struct percpu_zone {
-	void *base;         /* the differences */
-	uint32_t bytes;     /* of one difference: 1 or 2 */
-	uint32_t threshold; /* largest difference that stays on its CPU */
-	int64_t total __attribute__((aligned(64)));
+	void *base;          /* the differences */
+	uint32_t bytes;      /* of one difference: 1 or 2 */
+	uint32_t threshold;  /* largest difference that stays on its CPU */
+	char pad_before[64]; /* the shared word has a line of its own, wherever the object lies */
+	int64_t total __attribute__((aligned(8)));
+	char pad_after[64];
 };
 
 /* bits: 8 or 16. threshold: 1 to 127 or 32767. 0; -EINVAL; -ENOMEM. */
@@ -59,7 +61,8 @@ int64_t percpu_zone_read(const struct percpu_zone *zone);
 int64_t percpu_zone_sum(const struct percpu_zone *zone);
 /* How far read can be off: threshold * slots. */
 int64_t percpu_zone_error(const struct percpu_zone *zone);
-/* Total against limit: -1, 0, 1. One load when it is further away than the error. */
+/* Total against limit: -1, 0, 1. One load when it is further away than the error. Both must be
+ * further than the error from the ends of 64 bits. */
 int percpu_zone_compare(const struct percpu_zone *zone, int64_t limit);
 
 #ifdef __cplusplus

@@ -186,6 +186,12 @@
 	"decl %[left]\n\t"                                                                         \
 	"jnz " again "\n\t"
 
+/*
+ * Where glibc's thread control block can stand in for an rseq area before the start: cpu_id is the
+ * random pointer guard, above any number of CPUs, and rseq_cs a word unused since 2.34.
+ */
+#define ARCH_GLIBC_STAND_IN 0x14
+
 #define ARCH_THREAD_POINTER()                                                                      \
 	__extension__({                                                                            \
 		char *tp_;                                                                         \

@@ -166,10 +166,11 @@
 	"jnz " again "\n\t"
 
 /*
- * Where glibc's thread control block has words that nobody uses (the 512 bytes from 0x80 on are kept for the size of the block alone):
- * cpu_id reads as 0 there and a store to rseq_cs does no harm. For calls before the start only.
+ * Where glibc's thread control block can stand in for an rseq area before the start: cpu_id is the
+ * upper half of the random pointer guard, above any number of CPUs, and rseq_cs a word that nobody
+ * has used for years.
  */
-#define ARCH_GLIBC_UNUSED 0x80
+#define ARCH_GLIBC_STAND_IN 0x30
 
 /* The thread pointer, and the two words of the area that lies at an offset from it. */
 #define ARCH_THREAD_POINTER()                                                                      \
