@@ -89,3 +89,13 @@ if(NOT CMAKE_C_FLAGS MATCHES "-fsanitize=")
   endif()
   percpu_test(test_calls SOURCES test_calls.c)
 endif()
+
+# Whatever compilers there are, not only this build's.
+percpu_script_test(wrong_words_do_not_compile LABELS unit
+  COMMAND sh ${CMAKE_CURRENT_SOURCE_DIR}/test_refused.sh ${PROJECT_SOURCE_DIR})
+if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|i.86")
+  percpu_script_test(wrong_words_do_not_compile_for_32_bits LABELS unit
+    COMMAND sh ${CMAKE_CURRENT_SOURCE_DIR}/test_refused.sh ${PROJECT_SOURCE_DIR} -m32)
+  percpu_script_test(field_H10_x32_is_refused LABELS unit
+    COMMAND sh ${CMAKE_CURRENT_SOURCE_DIR}/test_refused.sh ${PROJECT_SOURCE_DIR} -mx32)
+endif()
