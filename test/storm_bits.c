@@ -59,7 +59,7 @@ static void *word_of(const struct storm_plan *plan, const struct share *share, u
 static inline bool next_job(struct storm_context *c, const struct share *share, void **word,
 			    unsigned *bit)
 {
-	uint64_t job = __atomic_fetch_add(c->job, 1, __ATOMIC_RELAXED);
+	unsigned long job = __atomic_fetch_add(c->job, 1, __ATOMIC_RELAXED);
 
 	if (job / share->bits >= share->group_words)
 		return false;

@@ -32,7 +32,6 @@ struct worker {
 	uint64_t batch_ns; /* of the batch before */
 	timer_t timers[TIMERS];
 	unsigned timer_count; /* that could be made */
-	uint64_t *jobs;       /* by plan */
 	bool open;            /* between percpu_vfork_begin() and _end() */
 };
 
@@ -44,7 +43,7 @@ struct storm {
 	struct worker workers[STORM_WORKERS];
 	struct storm_context *contexts; /* [plan][worker][level], and one for a child at the end */
 	struct storm_slot *slots;
-	uint64_t *jobs;
+	unsigned long *jobs;
 	unsigned running; /* workers */
 	cpu_set_t allowed;
 };
@@ -263,7 +262,7 @@ static void watch(struct storm *storm)
 static void use_allocator(void)
 {
 	struct percpu_counter counters[16];
-	uint64_t *words = percpu_new(uint64_t);
+	unsigned long *words = percpu_new(unsigned long);
 
 	CHECK(words);
 	for (unsigned slot = 0; slot < percpu_nslots(); slot++)

@@ -44,7 +44,7 @@ struct storm_context {
 	struct storm_plan *plan;
 	unsigned worker, level;
 	uint64_t random;
-	uint64_t *job; /* number of the worker's next job, counted by its handlers too */
+	unsigned long *job; /* number of the worker's next job, counted by its handlers too */
 	uint64_t calls, aborts;
 	uint64_t total; /* of the amounts */
 	struct storm_slot *slots;

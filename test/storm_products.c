@@ -154,7 +154,7 @@ static void finish_ids(struct storm_plan *plan)
 
 static void id_next(struct storm_context *c, unsigned calls)
 {
-	uint64_t *bitmap = c->plan->object;
+	uint32_t *bitmap = c->plan->object;
 
 	while (calls--) {
 		uint64_t number = percpu_id_next(&id);
@@ -162,12 +162,12 @@ static void id_next(struct storm_context *c, unsigned calls)
 		uint64_t value = aside ? number << 1 >> 1 : number / percpu_nslots();
 		uint64_t row = aside ? percpu_nslots() : number % percpu_nslots();
 		uint64_t at = row * ID_VALUES + value;
-		uint64_t bit = 1ull << (at % 64);
+		uint32_t bit = 1u << (at % 32);
 
 		if (number == 0 || value >= ID_VALUES)
 			test_fail(__FILE__, __LINE__, "id: %llx is out of range",
 				  (unsigned long long)number);
-		if (__atomic_fetch_or(&bitmap[at / 64], bit, __ATOMIC_RELAXED) & bit)
+		if (__atomic_fetch_or(&bitmap[at / 32], bit, __ATOMIC_RELAXED) & bit)
 			test_fail(__FILE__, __LINE__, "id: %llx was there before",
 				  (unsigned long long)number);
 		storm_count(c, 0);
@@ -180,7 +180,7 @@ static void id_next(struct storm_context *c, unsigned calls)
 
 static struct percpu_limit limit;
 /* What has been added for certain: raised after each add, lowered before each sub. */
-static int64_t limit_held;
+static long limit_held;
 
 static void prepare_limit(struct storm_plan *plan)
 {
@@ -202,14 +202,14 @@ static void add_to_limit(struct storm_context *c, int64_t n)
 	if (result == -EAGAIN)
 		return;
 	CHECK_OK(result);
-	if (__atomic_add_fetch(&limit_held, n, __ATOMIC_RELAXED) > LIMIT)
+	if (__atomic_add_fetch(&limit_held, (long)n, __ATOMIC_RELAXED) > LIMIT)
 		test_fail(__FILE__, __LINE__, "limit: passed");
 	c->total += (uint64_t)n;
 }
 
 static void take_from_limit(struct storm_context *c, int64_t n)
 {
-	(void)__atomic_sub_fetch(&limit_held, n, __ATOMIC_RELAXED);
+	(void)__atomic_sub_fetch(&limit_held, (long)n, __ATOMIC_RELAXED);
 	CHECK_OK(percpu_limit_sub(&limit, n));
 	c->total -= (uint64_t)n;
 }
