@@ -59,24 +59,29 @@ static struct percpu_counter firsts[100];
 static struct percpu_id first_ids[100];
 static unsigned runs;
 
+/* Checks in a handler: without words for an errno, which libc would allocate. */
 static void use_counters(struct percpu_counter *first, struct percpu_id *id)
 {
 	percpu_counter_inc(first);
 	CHECK_EQ(percpu_counter_sum(first), 1);
 	CHECK(percpu_counter_read(first) <= 1);
 	CHECK_EQ(percpu_counter_compare(first, 1), 0);
-	CHECK_OK(percpu_counter_set(first, 5));
-	CHECK_OK(percpu_counter_reset(first));
+	CHECK(percpu_counter_set(first, 5) == 0);
+	CHECK(percpu_counter_reset(first) == 0);
 	CHECK(percpu_id_next(id) != percpu_id_next(id));
 }
 
 static void use_amounts(void)
 {
-	CHECK_OK(percpu_limit_add(&limit, 10));
-	CHECK_OK(percpu_limit_sub(&limit, 10));
+	int result = percpu_limit_add(&limit, 10);
+
+	/* All of it, or another thread has some. */
+	CHECK(result == 0 || result == -EAGAIN);
+	if (result == 0)
+		CHECK(percpu_limit_sub(&limit, 10) == 0);
 	CHECK_EQ(percpu_limit_add(&limit, 11), -EAGAIN);
-	CHECK_EQ(percpu_limit_sum(&limit), 0);
-	CHECK_EQ(percpu_limit_compare(&limit, 10), -1);
+	CHECK(percpu_limit_sum(&limit) <= 10);
+	CHECK_EQ(percpu_limit_compare(&limit, 11), -1);
 	percpu_zone_add(&zone, 1000);
 	percpu_zone_sub(&zone, 1);
 	CHECK_EQ(percpu_zone_compare(&zone, 100000000), -1);
@@ -105,7 +110,7 @@ static void use_threads(void)
 	struct percpu_mode_info mode;
 
 	CHECK(percpu_cpu() >= 0);
-	CHECK_OK(percpu_mode(&mode));
+	CHECK(percpu_mode(&mode) == 0);
 	CHECK(percpu_fence() == (mode.fence ? 0 : -ENOSYS));
 	percpu_cs_clear();
 }
