@@ -92,20 +92,21 @@ int percpu__cpulist_count(const char *text, size_t length)
 	return count;
 }
 
-/* The file's first line, or all of it without a newline; -errno; -E2BIG when it does not fit. */
+/* The file's first line, or all of it without a newline; -E2BIG when it does not fit,
+ * another negative number when it cannot be read. */
 static ssize_t read_line(const char *path, char *buffer, size_t size)
 {
 	ssize_t got, have = 0;
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
 
 	if (fd < 0)
-		return -errno;
+		return -ENOENT;
 	while ((size_t)have < size && (have == 0 || buffer[have - 1] != '\n')) {
 		got = read(fd, buffer + have, size - (size_t)have);
 		if (got < 0 && errno == EINTR)
 			continue;
 		if (got < 0)
-			have = -errno;
+			have = -EIO;
 		if (got <= 0)
 			break;
 		have += got;
