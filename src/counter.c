@@ -26,6 +26,9 @@
 #define READY 1
 #define DESTROYED 2
 
+/* No array is larger. */
+#define COUNT_MAX (PTRDIFF_MAX / sizeof(struct percpu_counter))
+
 static inline percpu__cell *aside(const struct percpu_counter *counter)
 {
 	return (percpu__cell *)(uintptr_t)&counter->aside;
@@ -104,7 +107,7 @@ static int64_t sum_slots(const char *base)
 	return (int64_t)sum;
 }
 
-int64_t percpu_counter_sum(struct percpu_counter *counter)
+int64_t percpu_counter_sum(const struct percpu_counter *counter)
 {
 	int64_t sum;
 	char *base;
@@ -121,7 +124,7 @@ int64_t percpu_counter_sum(struct percpu_counter *counter)
 	return sum;
 }
 
-int64_t percpu_counter_sum_positive(struct percpu_counter *counter)
+int64_t percpu_counter_sum_positive(const struct percpu_counter *counter)
 {
 	int64_t sum = percpu_counter_sum(counter);
 
@@ -138,7 +141,7 @@ int64_t percpu_counter_read(const struct percpu_counter *counter)
 	return base ? percpu__cell_read(percpu__note(base)) : percpu__cell_read(aside(counter));
 }
 
-int percpu_counter_compare(struct percpu_counter *counter, int64_t limit)
+int percpu_counter_compare(const struct percpu_counter *counter, int64_t limit)
 {
 	int64_t sum = percpu_counter_sum(counter);
 
@@ -181,7 +184,7 @@ int percpu_counter_init_many(struct percpu_counter *counters, size_t n)
 	int result = 0;
 	size_t done;
 
-	if (!counters || n == 0)
+	if (!counters || n == 0 || n > COUNT_MAX)
 		return -EINVAL;
 	percpu__start();
 	percpu__lock(&saved);
@@ -232,7 +235,7 @@ int percpu_counter_destroy_many(struct percpu_counter *counters, size_t n)
 	sigset_t saved;
 	int result = 0;
 
-	if (!counters || n == 0)
+	if (!counters || n == 0 || n > COUNT_MAX)
 		return -EINVAL;
 	percpu__start();
 	percpu__lock(&saved);

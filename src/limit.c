@@ -30,14 +30,14 @@ struct cells {
 	percpu__cell count, ceiling, granted;
 };
 
-static struct cells *cells_of(struct percpu_limit *limit, unsigned slot)
+static struct cells *cells_of(const struct percpu_limit *limit, unsigned slot)
 {
 	return percpu__slot(limit->handle.base, slot);
 }
 
-static percpu__cell *pool_of(struct percpu_limit *limit)
+static percpu__cell *pool_of(const struct percpu_limit *limit)
 {
-	return (percpu__cell *)&limit->pool;
+	return (percpu__cell *)(uintptr_t)&limit->pool;
 }
 
 int percpu_limit_init(struct percpu_limit *limit, int64_t value)
@@ -45,7 +45,10 @@ int percpu_limit_init(struct percpu_limit *limit, int64_t value)
 	void *base;
 	int result;
 
-	if (!limit || value < 0)
+	if (!limit)
+		return -EINVAL;
+	*limit = (struct percpu_limit){0};
+	if (value < 0)
 		return -EINVAL;
 	result = percpu_alloc(&base, sizeof(struct cells), sizeof(percpu__cell));
 	if (result != 0)
@@ -145,18 +148,19 @@ static bool add_from_pool(struct percpu_limit *limit, int64_t n)
 static void grant(struct percpu_limit *limit)
 {
 	uint32_t slot = (uint32_t)percpu_cpu_raw();
+	struct cells *cells;
 	int64_t share = percpu__cell_read(pool_of(limit)) / (2 * (int64_t)percpu_ncpus());
 	sigset_t saved;
 
 	if (slot >= limit->handle.bound || share == 0 || !percpu__trylock(&saved))
 		return;
-	if (take_from_pool(limit, share)) {
-		struct cells *cells = cells_of(limit, slot);
+	cells = cells_of(limit, slot);
+	/* A ceiling that a failed fence left closed takes nothing more. */
+	if (percpu__cell_read(&cells->ceiling) != CLOSED && take_from_pool(limit, share)) {
 		int64_t granted = percpu__cell_read(&cells->granted) + share;
 
 		percpu__cell_write(&cells->granted, granted);
-		if (percpu__cell_read(&cells->ceiling) != CLOSED)
-			percpu__cell_write(&cells->ceiling, granted);
+		percpu__cell_write(&cells->ceiling, granted);
 	}
 	percpu__unlock(&saved);
 }
@@ -242,7 +246,7 @@ int percpu_limit_sub(struct percpu_limit *limit, int64_t n)
 	return 0;
 }
 
-int64_t percpu_limit_sum(struct percpu_limit *limit)
+int64_t percpu_limit_sum(const struct percpu_limit *limit)
 {
 	int64_t sum = 0;
 
@@ -255,7 +259,7 @@ int64_t percpu_limit_sum(struct percpu_limit *limit)
 	return sum > limit->limit ? limit->limit : sum;
 }
 
-int percpu_limit_compare(struct percpu_limit *limit, int64_t value)
+int percpu_limit_compare(const struct percpu_limit *limit, int64_t value)
 {
 	int64_t sum;
 

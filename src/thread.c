@@ -292,10 +292,30 @@ static void read_environment(unsigned *cpus)
 	process.forced_off = rseq && strcmp(rseq, "off") == 0;
 	process.forced_libc = rseq && strcmp(rseq, "libc") == 0;
 	*cpus = 0;
-	if (count) {
-		unsigned long n = strtoul(count, NULL, 10);
-		*cpus = n > CPUS_MAX ? CPUS_MAX : (unsigned)n;
+	if (count && *count >= '0' && *count <= '9') {
+		char *end;
+		unsigned long n = strtoul(count, &end, 10);
+
+		if (*end == '\0')
+			*cpus = n > CPUS_MAX ? CPUS_MAX : (unsigned)n;
 	}
+}
+
+/*
+ * Where the library's own area is. Without sequences nobody needs it but a program that was built
+ * with them and got a library that was not: its stores to rseq_cs must do no harm.
+ */
+static long own_offset(void)
+{
+#if ARCH_HAVE_SEQ
+	return (char *)&own_rseq - ARCH_THREAD_POINTER();
+#elif defined(__has_builtin)
+#if __has_builtin(__builtin_thread_pointer)
+	return (char *)&own_rseq - (char *)__builtin_thread_pointer();
+#else
+	return 0;
+#endif
+#endif
 }
 
 /* Who owns the registrations of this process, and where its areas are. */
@@ -305,10 +325,8 @@ static void find_owner(void)
 
 	process.feature_size = percpu__feature_size(libc_size, getauxval(AUXV_RSEQ_FEATURE_SIZE));
 	process.libc_owns = libc_size != 0 && &libc_rseq_offset;
-#if ARCH_HAVE_SEQ
 	percpu__rt_writable.rseq_offset =
-		process.libc_owns ? libc_rseq_offset : (char *)&own_rseq - ARCH_THREAD_POINTER();
-#endif
+		process.libc_owns && ARCH_HAVE_SEQ ? libc_rseq_offset : own_offset();
 	if (process.libc_owns || process.forced_off || process.forced_libc || !ARCH_HAVE_SEQ)
 		return;
 	/* A key beyond the first ones would make a handler's first operation allocate. */
@@ -520,7 +538,8 @@ int percpu_vfork_end(void)
 	if (percpu__self.vfork != 0) {
 		if (rseq_call(area_of_thread(), percpu__self.vfork, 0) != 0)
 			result = -errno;
-		percpu__self.vfork = 0;
+		else
+			percpu__self.vfork = 0;
 	}
 	errno = saved;
 	return result;

@@ -26,7 +26,10 @@ int percpu_zone_init(struct percpu_zone *zone, unsigned bits, unsigned threshold
 	void *base;
 	int result;
 
-	if (!zone || (bits != 8 && bits != 16) || threshold == 0 ||
+	if (!zone)
+		return -EINVAL;
+	*zone = (struct percpu_zone){0};
+	if ((bits != 8 && bits != 16) || threshold == 0 ||
 	    threshold > (bits == 8 ? (unsigned)INT8_MAX : (unsigned)INT16_MAX))
 		return -EINVAL;
 	result = percpu_alloc(&base, bits / 8, bits / 8);

@@ -45,7 +45,7 @@ struct percpu_counter {
 	}
 #define PERCPU_COUNTER(name) struct percpu_counter name = PERCPU_COUNTER_INIT
 
-/* 0; -EINVAL for NULL or n == 0; -ENOMEM, and then none of them is initialised. */
+/* 0; -EINVAL for NULL, or an n of 0 or larger than any array; -ENOMEM, and then none of them is initialised. */
 int percpu_counter_init(struct percpu_counter *counter);
 int percpu_counter_init_many(struct percpu_counter *counters, size_t n);
 
@@ -58,15 +58,15 @@ int percpu_counter_destroy(struct percpu_counter *counter);
 int percpu_counter_destroy_many(struct percpu_counter *counters, size_t n);
 
 /* NULL gives 0. */
-int64_t percpu_counter_sum(struct percpu_counter *counter);
-int64_t percpu_counter_sum_positive(struct percpu_counter *counter);
+int64_t percpu_counter_sum(const struct percpu_counter *counter);
+int64_t percpu_counter_sum_positive(const struct percpu_counter *counter);
 /* What the last sum returned, by whoever took it: one load. 0 before the first; the total itself
  * while a counter has no slots. */
 int64_t percpu_counter_read(const struct percpu_counter *counter);
 
 /* Sum against limit: -1, 0, 1. Below it, equal, above. For comparisons that need not visit every
  * slot see percpu/limit.h and percpu/zone.h: their amounts are bounded per slot, these are not. */
-int percpu_counter_compare(struct percpu_counter *counter, int64_t limit);
+int percpu_counter_compare(const struct percpu_counter *counter, int64_t limit);
 
 /* The sum becomes value (or 0) by a reader's baseline; no slot is written. -EINVAL for NULL. */
 int percpu_counter_set(struct percpu_counter *counter, int64_t value);

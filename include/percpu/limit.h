@@ -35,7 +35,7 @@ struct percpu_limit {
 	char pad_after[64];
 };
 
-/* 0; -EINVAL for NULL or a limit below 0; -ENOMEM. */
+/* 0; -EINVAL for NULL or a limit below 0; -ENOMEM. After a failure other calls answer -EINVAL. */
 int percpu_limit_init(struct percpu_limit *limit, int64_t value);
 /* The caller makes sure that no call is under way. 0; -EINVAL for NULL or one not initialised. */
 int percpu_limit_destroy(struct percpu_limit *limit);
@@ -47,9 +47,9 @@ int percpu_limit_add(struct percpu_limit *limit, int64_t n);
 int percpu_limit_sub(struct percpu_limit *limit, int64_t n);
 
 /* Exact when no call is under way; never above the limit. NULL: 0. */
-int64_t percpu_limit_sum(struct percpu_limit *limit);
+int64_t percpu_limit_sum(const struct percpu_limit *limit);
 /* The sum against a value: -1, 0, 1. One load when the value is above everything handed out. */
-int percpu_limit_compare(struct percpu_limit *limit, int64_t value);
+int percpu_limit_compare(const struct percpu_limit *limit, int64_t value);
 
 #ifdef __cplusplus
 }

@@ -113,35 +113,42 @@ void percpu__signals_resume(void);
 /* Between these a wrapped handler of this thread does not run; may be nested. */
 PERCPU__INLINE void percpu_soft_mask(void)
 {
-	(*(volatile unsigned *)&percpu__context.mask)++;
+	volatile unsigned *mask = &percpu__context.mask;
+	*mask = *mask + 1;
 }
 
 PERCPU__INLINE void percpu_soft_unmask(void)
 {
-	(*(volatile unsigned *)&percpu__context.mask)--;
+	volatile unsigned *mask = &percpu__context.mask;
+	*mask = *mask - 1;
 	if (__builtin_expect(*(volatile unsigned *)&percpu__context.waiting != 0, 0))
 		percpu__signals_resume();
 }
 
 /* For a handler that is installed by other means: first and last statement of it. */
-#define PERCPU_HANDLER_ENTER() ((void)(*(volatile unsigned *)&percpu__context.depth)++)
-#define PERCPU_HANDLER_LEAVE() ((void)(*(volatile unsigned *)&percpu__context.depth)--)
+#define PERCPU_HANDLER_ENTER() percpu__handler_depth(1)
+#define PERCPU_HANDLER_LEAVE() percpu__handler_depth(-1)
+PERCPU__INLINE void percpu__handler_depth(int change)
+{
+	volatile unsigned *depth = &percpu__context.depth;
+	*depth = *depth + (unsigned)change;
+}
 
 /* Plain operations, not atomic against anything: what the masking ways protect. */
 PERCPU__INLINE void percpu__store_word(volatile void *p, percpu__word value, size_t size)
 {
 	switch (size) {
 	case 1:
-		*(volatile uint8_t *)p = (uint8_t)value;
+		__atomic_store_n((volatile uint8_t *)p, (uint8_t)value, __ATOMIC_RELAXED);
 		break;
 	case 2:
-		*(volatile uint16_t *)p = (uint16_t)value;
+		__atomic_store_n((volatile uint16_t *)p, (uint16_t)value, __ATOMIC_RELAXED);
 		break;
 	case 4:
-		*(volatile uint32_t *)p = (uint32_t)value;
+		__atomic_store_n((volatile uint32_t *)p, (uint32_t)value, __ATOMIC_RELAXED);
 		break;
 	default:
-		*(volatile percpu__word *)p = value;
+		__atomic_store_n((volatile percpu__word *)p, value, __ATOMIC_RELAXED);
 		break;
 	}
 }

@@ -7,8 +7,9 @@
  * it, a bool or a pointer; anything else is a compile-time error. The same names work in C11 and in C++17.
  *
  * Promises: each call is atomic against every other thread on that CPU and against signal
- * handlers, in every mode. Every call ends, as long as signal handlers that use these calls are
- * nested less deep than there are shared slots.
+ * handlers, in every mode. Every call ends, as long as signal handlers that interrupt these calls
+ * return (no siglongjmp, no asynchronous cancellation) and those that use them are nested less deep
+ * than there are shared slots.
  * Does not promise: which slot. The thread may migrate between two calls, or work on a shared
  * slot, so a value that is returned is that slot's and never the total, and never an id (for ids:
  * percpu_id_next()). The ..._slot forms store the slot that was used. No order to other CPUs.
@@ -69,13 +70,13 @@ PERCPU__INLINE percpu__word percpu__load_word(const volatile void *p, size_t siz
 {
 	switch (size) {
 	case 1:
-		return *(const volatile uint8_t *)p;
+		return __atomic_load_n((const volatile uint8_t *)p, __ATOMIC_RELAXED);
 	case 2:
-		return *(const volatile uint16_t *)p;
+		return __atomic_load_n((const volatile uint16_t *)p, __ATOMIC_RELAXED);
 	case 4:
-		return *(const volatile uint32_t *)p;
+		return __atomic_load_n((const volatile uint32_t *)p, __ATOMIC_RELAXED);
 	default:
-		return *(const volatile percpu__word *)p;
+		return __atomic_load_n((const volatile percpu__word *)p, __ATOMIC_RELAXED);
 	}
 }
 
@@ -338,20 +339,22 @@ PERCPU__INLINE percpu__word percpu__word_read(const void *p, size_t size)
 #define percpu_this_read(p)                                                                        \
 	__extension__({                                                                            \
 		PERCPU__CHECK_WORD(p);                                                             \
-		const volatile void *pcp_p_ = (p);                                                 \
-		PERCPU__TYPE(p) pcp_v_;                                                            \
-		percpu__from_word(&pcp_v_,                                                         \
-				  percpu__word_read(PERCPU__PLAIN(pcp_p_), sizeof(pcp_v_)),        \
-				  sizeof(pcp_v_));                                                 \
-		pcp_v_;                                                                            \
+		const volatile void *pcp_p_read_ = (p);                                            \
+		PERCPU__TYPE(p) pcp_v_read_;                                                       \
+		percpu__from_word(                                                                 \
+			&pcp_v_read_,                                                              \
+			percpu__word_read(PERCPU__PLAIN(pcp_p_read_), sizeof(pcp_v_read_)),        \
+			sizeof(pcp_v_read_));                                                      \
+		pcp_v_read_;                                                                       \
 	})
 
 #define PERCPU__THIS_RMW(name, p, v)                                                               \
 	__extension__({                                                                            \
-		PERCPU__ADDRESS(pcp_p_, p);                                                        \
-		PERCPU__TYPE(p) pcp_v_ = (PERCPU__TYPE(p))(v);                                     \
-		percpu__word_##name(PERCPU__PLAIN(pcp_p_),                                         \
-				    percpu__to_word(&pcp_v_, sizeof(pcp_v_)), sizeof(pcp_v_));     \
+		PERCPU__ADDRESS(pcp_p_rmw_, p);                                                    \
+		PERCPU__TYPE(p) pcp_v_rmw_ = (PERCPU__TYPE(p))(v);                                 \
+		percpu__word_##name(PERCPU__PLAIN(pcp_p_rmw_),                                     \
+				    percpu__to_word(&pcp_v_rmw_, sizeof(pcp_v_rmw_)),              \
+				    sizeof(pcp_v_rmw_));                                           \
 	})
 #define PERCPU__THIS_ADD(p, v)                                                                     \
 	__extension__({                                                                            \
@@ -375,44 +378,46 @@ PERCPU__INLINE percpu__word percpu__word_read(const void *p, size_t size)
 #define percpu_this_add_return_slot(p, v, slot)                                                    \
 	__extension__({                                                                            \
 		PERCPU__CHECK_NUMBER(p);                                                           \
-		PERCPU__ADDRESS(pcp_p_, p);                                                        \
-		PERCPU__TYPE(p) pcp_v_ = (PERCPU__TYPE(p))(v);                                     \
+		PERCPU__ADDRESS(pcp_p_sum_, p);                                                    \
+		PERCPU__TYPE(p) pcp_v_sum_ = (PERCPU__TYPE(p))(v);                                 \
 		percpu__from_word(                                                                 \
-			&pcp_v_,                                                                   \
-			percpu__word_add_return(PERCPU__PLAIN(pcp_p_),                             \
-						percpu__to_word(&pcp_v_, sizeof(pcp_v_)),          \
-						sizeof(pcp_v_), (slot)),                           \
-			sizeof(pcp_v_));                                                           \
-		pcp_v_;                                                                            \
+			&pcp_v_sum_,                                                               \
+			percpu__word_add_return(PERCPU__PLAIN(pcp_p_sum_),                         \
+						percpu__to_word(&pcp_v_sum_, sizeof(pcp_v_sum_)),  \
+						sizeof(pcp_v_sum_), (slot)),                       \
+			sizeof(pcp_v_sum_));                                                       \
+		pcp_v_sum_;                                                                        \
 	})
 
 #define percpu_this_xchg_slot(p, v, slot)                                                          \
 	__extension__({                                                                            \
 		PERCPU__CHECK_WORD(p);                                                             \
-		PERCPU__ADDRESS(pcp_p_, p);                                                        \
-		PERCPU__TYPE(p) pcp_v_ = (v);                                                      \
-		percpu__from_word(&pcp_v_,                                                         \
-				  percpu__word_xchg(PERCPU__PLAIN(pcp_p_),                         \
-						    percpu__to_word(&pcp_v_, sizeof(pcp_v_)),      \
-						    sizeof(pcp_v_), (slot)),                       \
-				  sizeof(pcp_v_));                                                 \
-		pcp_v_;                                                                            \
+		PERCPU__ADDRESS(pcp_p_xchg_, p);                                                   \
+		PERCPU__TYPE(p) pcp_v_xchg_ = (v);                                                 \
+		percpu__from_word(                                                                 \
+			&pcp_v_xchg_,                                                              \
+			percpu__word_xchg(PERCPU__PLAIN(pcp_p_xchg_),                              \
+					  percpu__to_word(&pcp_v_xchg_, sizeof(pcp_v_xchg_)),      \
+					  sizeof(pcp_v_xchg_), (slot)),                            \
+			sizeof(pcp_v_xchg_));                                                      \
+		pcp_v_xchg_;                                                                       \
 	})
 
 #define percpu_this_cmpxchg_slot(p, old, new_, slot)                                               \
 	__extension__({                                                                            \
 		PERCPU__CHECK_WORD(p);                                                             \
-		PERCPU__ADDRESS(pcp_p_, p);                                                        \
-		PERCPU__TYPE(p) pcp_old_ = (old);                                                  \
-		PERCPU__TYPE(p) pcp_v_ = (new_);                                                   \
+		PERCPU__ADDRESS(pcp_p_cmpxchg_, p);                                                \
+		PERCPU__TYPE(p) pcp_old_cmpxchg_ = (old);                                          \
+		PERCPU__TYPE(p) pcp_v_cmpxchg_ = (new_);                                           \
 		percpu__from_word(                                                                 \
-			&pcp_v_,                                                                   \
-			percpu__word_cmpxchg(PERCPU__PLAIN(pcp_p_),                                \
-					     percpu__to_word(&pcp_old_, sizeof(pcp_old_)),         \
-					     percpu__to_word(&pcp_v_, sizeof(pcp_v_)),             \
-					     sizeof(pcp_v_), (slot)),                              \
-			sizeof(pcp_v_));                                                           \
-		pcp_v_;                                                                            \
+			&pcp_v_cmpxchg_,                                                           \
+			percpu__word_cmpxchg(                                                      \
+				PERCPU__PLAIN(pcp_p_cmpxchg_),                                     \
+				percpu__to_word(&pcp_old_cmpxchg_, sizeof(pcp_old_cmpxchg_)),      \
+				percpu__to_word(&pcp_v_cmpxchg_, sizeof(pcp_v_cmpxchg_)),          \
+				sizeof(pcp_v_cmpxchg_), (slot)),                                   \
+			sizeof(pcp_v_cmpxchg_));                                                   \
+		pcp_v_cmpxchg_;                                                                    \
 	})
 
 #define percpu_this_cmpxchg2_slot(p, old, new_, p2, old2, slot)                                    \
@@ -421,41 +426,43 @@ PERCPU__INLINE percpu__word percpu__word_read(const void *p, size_t size)
 		PERCPU__CHECK_WORD(p2);                                                            \
 		PERCPU__STATIC_ASSERT(sizeof(*(p)) == sizeof(*(p2)),                               \
 				      "percpu: both words must have one size");                    \
-		PERCPU__ADDRESS(pcp_p_, p);                                                        \
-		PERCPU__ADDRESS(pcp_p2_, p2);                                                      \
-		PERCPU__TYPE(p) pcp_old_ = (old);                                                  \
-		PERCPU__TYPE(p) pcp_v_ = (new_);                                                   \
-		PERCPU__TYPE(p2) pcp_old2_ = (old2);                                               \
-		percpu__word_cmpxchg2(                                                             \
-			PERCPU__PLAIN(pcp_p_), percpu__to_word(&pcp_old_, sizeof(pcp_old_)),       \
-			percpu__to_word(&pcp_v_, sizeof(pcp_v_)), PERCPU__PLAIN(pcp_p2_),          \
-			percpu__to_word(&pcp_old2_, sizeof(pcp_old2_)), sizeof(pcp_v_), (slot));   \
+		PERCPU__ADDRESS(pcp_p_two_, p);                                                    \
+		PERCPU__ADDRESS(pcp_p2_two_, p2);                                                  \
+		PERCPU__TYPE(p) pcp_old_two_ = (old);                                              \
+		PERCPU__TYPE(p) pcp_v_two_ = (new_);                                               \
+		PERCPU__TYPE(p2) pcp_old2_two_ = (old2);                                           \
+		percpu__word_cmpxchg2(PERCPU__PLAIN(pcp_p_two_),                                   \
+				      percpu__to_word(&pcp_old_two_, sizeof(pcp_old_two_)),        \
+				      percpu__to_word(&pcp_v_two_, sizeof(pcp_v_two_)),            \
+				      PERCPU__PLAIN(pcp_p2_two_),                                  \
+				      percpu__to_word(&pcp_old2_two_, sizeof(pcp_old2_two_)),      \
+				      sizeof(pcp_v_two_), (slot));                                 \
 	})
 
 #define percpu_this_write(p, v)                                                                    \
 	__extension__({                                                                            \
-		unsigned pcp_slot_;                                                                \
-		(void)percpu_this_xchg_slot(p, v, &pcp_slot_);                                     \
+		unsigned pcp_slot_w_;                                                              \
+		(void)percpu_this_xchg_slot(p, v, &pcp_slot_w_);                                   \
 	})
 #define percpu_this_add_return(p, v)                                                               \
 	__extension__({                                                                            \
-		unsigned pcp_slot_;                                                                \
-		percpu_this_add_return_slot(p, v, &pcp_slot_);                                     \
+		unsigned pcp_slot_s_;                                                              \
+		percpu_this_add_return_slot(p, v, &pcp_slot_s_);                                   \
 	})
 #define percpu_this_xchg(p, v)                                                                     \
 	__extension__({                                                                            \
-		unsigned pcp_slot_;                                                                \
-		percpu_this_xchg_slot(p, v, &pcp_slot_);                                           \
+		unsigned pcp_slot_x_;                                                              \
+		percpu_this_xchg_slot(p, v, &pcp_slot_x_);                                         \
 	})
 #define percpu_this_cmpxchg(p, old, new_)                                                          \
 	__extension__({                                                                            \
-		unsigned pcp_slot_;                                                                \
-		percpu_this_cmpxchg_slot(p, old, new_, &pcp_slot_);                                \
+		unsigned pcp_slot_c_;                                                              \
+		percpu_this_cmpxchg_slot(p, old, new_, &pcp_slot_c_);                              \
 	})
 #define percpu_this_cmpxchg2(p, old, new_, p2, old2)                                               \
 	__extension__({                                                                            \
-		unsigned pcp_slot_;                                                                \
-		percpu_this_cmpxchg2_slot(p, old, new_, p2, old2, &pcp_slot_);                     \
+		unsigned pcp_slot_d_;                                                              \
+		percpu_this_cmpxchg2_slot(p, old, new_, p2, old2, &pcp_slot_d_);                   \
 	})
 
 #ifdef __cplusplus

@@ -64,7 +64,7 @@ const char *percpu_owner_name(enum percpu_owner owner);
  * When it has returned 0, every sequence that ran in another thread of this process when it was
  * called has committed or will be aborted, and sees memory as the caller left it. A system call
  * and an interrupt of every CPU that runs this process: microseconds, for slow paths.
- * 0; -ENOSYS where the kernel has no such fence; -EPERM or another -errno where it failed.
+ * 0; -ENOSYS where the kernel has no such fence; -EPERM where it failed.
  */
 int percpu_fence(void);
 
@@ -88,11 +88,14 @@ int percpu_vfork_end(void);
 /*
  * Forgets the sequence that this thread ran last. For plugins that contain inlined sequences:
  * every thread that ran their code calls it before dlclose(), because the kernel reads the
- * descriptor of the last sequence, which lies in the plugin, at the next preemption.
+ * descriptor of the last sequence, which lies in the plugin, at the next preemption. A plugin that
+ * contains the library itself (the archive) must not be unloaded: link it with -z nodelete, as the
+ * archive's CMake target and pkg-config --static do.
  */
 void percpu_cs_clear(void);
 
-/* The kernel's number of the CPU this thread is on: one load. Negative: not registered (yet). */
+/* The kernel's number of the CPU this thread is on: one load. Negative: not registered (yet). Before
+ * the library's constructor has run it is no number at all. */
 PERCPU__INLINE int percpu_cpu_raw(void)
 {
 #if ARCH_HAVE_SEQ

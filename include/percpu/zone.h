@@ -31,7 +31,8 @@ struct percpu_zone {
 	char pad_after[64];
 };
 
-/* bits: 8 or 16. threshold: 1 to 127 or 32767. 0; -EINVAL; -ENOMEM. */
+/* bits: 8 or 16. threshold: 1 to 127 or 32767. 0; -EINVAL; -ENOMEM. After a failure every amount
+ * goes to the shared word. */
 int percpu_zone_init(struct percpu_zone *zone, unsigned bits, unsigned threshold);
 /* The caller makes sure that no call is under way. The total stays. 0; -EINVAL for NULL or one
  * that was destroyed. */
