@@ -7,7 +7,7 @@
 
 struct plugin {
 	void (*count)(struct percpu_counter *counter, uint32_t *word, int times);
-	int64_t (*sum)(struct percpu_counter *counter);
+	int64_t (*sum)(const struct percpu_counter *counter);
 	int (*mode)(struct percpu_mode_info *mode);
 	void *(*alloc)(size_t size);
 	/* The ids and hits of the plugin itself. */
