@@ -84,6 +84,10 @@ static inline void *percpu__shared_copy(void *base)
 	return (char *)base + percpu__shared.offset;
 }
 
+/* All signals of the calling thread, libc's own included. The sets are the kernel's part only. */
+HIDDEN void percpu__signals_block(sigset_t *saved);
+HIDDEN void percpu__signals_restore(const sigset_t *saved);
+
 /*
  * The library's one lock: short slow paths only (allocation, first use of a static object,
  * ceilings). All signals are held off while it is held, so a handler never finds its own thread

@@ -79,38 +79,35 @@ static void put_signal_off(int signal, siginfo_t *info, ucontext_t *context)
 void percpu__signals_resume(void)
 {
 	int saved = errno;
-	sigset_t all, mask;
+	sigset_t mask;
 
 	if (percpu__context.mask != 0)
 		return;
-	sigfillset(&all);
-	pthread_sigmask(SIG_BLOCK, &all, &mask);
+	percpu__signals_block(&mask);
 	for (int signal = 1; signal < SIGNALS_MAX; signal++)
 		if (sigismember(&put_off, signal) == 1)
 			sigdelset(&mask, signal);
 	sigemptyset(&put_off);
 	percpu__context.waiting = 0;
-	pthread_sigmask(SIG_SETMASK, &mask, NULL);
+	percpu__signals_restore(&mask);
 	errno = saved;
 }
 
 void percpu__signals_hold(struct percpu__sigset *before)
 {
-	sigset_t all, saved;
+	sigset_t saved;
 
-	PERCPU__STATIC_ASSERT(sizeof(saved) <= sizeof(*before),
-			      "struct percpu__sigset is too small");
-	sigfillset(&all);
-	(void)pthread_sigmask(SIG_BLOCK, &all, &saved);
-	memcpy(before, &saved, sizeof(saved));
+	PERCPU__STATIC_ASSERT(sizeof(*before) >= _NSIG / 8, "struct percpu__sigset is too small");
+	percpu__signals_block(&saved);
+	memcpy(before, &saved, sizeof(*before));
 }
 
 void percpu__signals_release(const struct percpu__sigset *before)
 {
 	sigset_t saved;
 
-	memcpy(&saved, before, sizeof(saved));
-	(void)pthread_sigmask(SIG_SETMASK, &saved, NULL);
+	memcpy(&saved, before, sizeof(*before));
+	percpu__signals_restore(&saved);
 }
 
 #if defined(PERCPU_DEBUG)

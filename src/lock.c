@@ -9,6 +9,7 @@
 
 #include <linux/futex.h>
 #include <pthread.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -22,23 +23,38 @@ static void futex(int operation, uint32_t value)
 	(void)syscall(SYS_futex, word, operation | FUTEX_PRIVATE_FLAG, value, NULL, NULL, 0);
 }
 
-static void block_signals(sigset_t *saved)
+/* By the system call itself: musl's function hides signals of its own in the old mask, and setting
+ * that again would unblock them where they were blocked. */
+static void change_mask(int how, const sigset_t *mask, sigset_t *old)
+{
+	int saved_errno = errno;
+
+	(void)syscall(SYS_rt_sigprocmask, how, mask, old, (size_t)(_NSIG / 8));
+	errno = saved_errno;
+}
+
+void percpu__signals_block(sigset_t *saved)
 {
 	sigset_t all;
 
-	sigfillset(&all);
-	pthread_sigmask(SIG_BLOCK, &all, saved);
+	memset(&all, 0xff, sizeof(all));
+	change_mask(SIG_SETMASK, &all, saved);
+}
+
+void percpu__signals_restore(const sigset_t *saved)
+{
+	change_mask(SIG_SETMASK, saved, NULL);
 }
 
 bool percpu__trylock(sigset_t *saved)
 {
 	uint32_t free_word = 0;
 
-	block_signals(saved);
+	percpu__signals_block(saved);
 	if (__atomic_compare_exchange_n(word, &free_word, 1, false, __ATOMIC_ACQUIRE,
 					__ATOMIC_RELAXED))
 		return true;
-	pthread_sigmask(SIG_SETMASK, saved, NULL);
+	percpu__signals_restore(saved);
 	return false;
 }
 
@@ -47,7 +63,7 @@ void percpu__lock(sigset_t *saved)
 	uint32_t seen = 0;
 	int saved_errno = errno;
 
-	block_signals(saved);
+	percpu__signals_block(saved);
 	if (__atomic_compare_exchange_n(word, &seen, 1, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
 		return;
 	while (__atomic_exchange_n(word, 2, __ATOMIC_ACQUIRE) != 0)
@@ -62,7 +78,7 @@ void percpu__unlock(const sigset_t *saved)
 	if (__atomic_exchange_n(word, 0, __ATOMIC_RELEASE) == 2)
 		futex(FUTEX_WAKE, 1);
 	errno = saved_errno;
-	pthread_sigmask(SIG_SETMASK, saved, NULL);
+	percpu__signals_restore(saved);
 }
 
 static void before_fork(void)

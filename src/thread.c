@@ -143,10 +143,9 @@ static uint32_t area_length(bool original)
 static void register_self(void)
 {
 	struct percpu__rseq *area = &own_rseq;
-	sigset_t all, saved;
+	sigset_t saved;
 
-	sigfillset(&all);
-	pthread_sigmask(SIG_BLOCK, &all, &saved);
+	percpu__signals_block(&saved);
 	if (percpu__self.state == NEW) {
 		if (rseq_call(area, area_length(false), 0) == 0 ||
 		    rseq_call(area, area_length(true), 0) == 0) {
@@ -157,7 +156,7 @@ static void register_self(void)
 			percpu__self.state = FAILED;
 		}
 	}
-	pthread_sigmask(SIG_SETMASK, &saved, NULL);
+	percpu__signals_restore(&saved);
 }
 
 /*
@@ -366,11 +365,10 @@ static void start(void)
 /* With all signals held off: a handler that counts would wait for the code it interrupted. */
 static void start_in_this_thread(void)
 {
-	sigset_t all, saved;
+	sigset_t saved;
 	int idle = IDLE;
 
-	sigfillset(&all);
-	pthread_sigmask(SIG_BLOCK, &all, &saved);
+	percpu__signals_block(&saved);
 	if (__atomic_compare_exchange_n(&process.state, &idle, STARTING, false, __ATOMIC_ACQUIRE,
 					__ATOMIC_RELAXED)) {
 		percpu__self.starting = true;
@@ -378,7 +376,7 @@ static void start_in_this_thread(void)
 		percpu__self.starting = false;
 		__atomic_store_n(&process.state, STARTED, __ATOMIC_RELEASE);
 	}
-	pthread_sigmask(SIG_SETMASK, &saved, NULL);
+	percpu__signals_restore(&saved);
 }
 
 /* Waits until the library has started; false when this thread is starting it just now. */

@@ -275,8 +275,8 @@ PERCPU__INLINE percpu__word percpu__local_xchg(void *p, percpu__word value, size
 #undef PERCPU__ATOMIC_CASES
 
 /* The masking ways: a plain operation with handlers held off. */
-struct percpu__sigset { /* a sigset_t, which strict ISO C does not know */
-	unsigned long words[128 / sizeof(unsigned long)];
+struct percpu__sigset { /* the kernel's signal set; strict ISO C knows no sigset_t */
+	unsigned long words[16 / sizeof(unsigned long)];
 };
 void percpu__signals_hold(struct percpu__sigset *before);
 void percpu__signals_release(const struct percpu__sigset *before);
