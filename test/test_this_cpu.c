@@ -80,7 +80,7 @@ static void check_one_changed(const void *from, const void *to, const void *seco
 	for (unsigned slot = 0; slot < percpu_nslots(); slot++) {
 		unsigned char *copy = copy_of(slot);
 
-		if (memcmp(copy + FIRST, from, word_size) != 0 || (same && slot == named)) {
+		if (memcmp(copy + FIRST, from, word_size) != 0 || (same && (long)slot == named)) {
 			CHECK(memcmp(copy + FIRST, to, word_size) == 0);
 			CHECK(named < 0 || named == (long)slot);
 			on_cpu_slots += named < 0 && slot < percpu_ncpus();
