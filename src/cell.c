@@ -1,19 +1,42 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * 64-bit cells on CPUs without a 64-bit atomic: the library's lock around plain ones.
+ * 64-bit cells on CPUs without a 64-bit atomic: a lock around plain ones, for a few instructions.
  */
 #include "cell.h"
 
-#if __GCC_ATOMIC_LLONG_LOCK_FREE != 2
+#if !ARCH_ATOMIC_64
+
+#include <sched.h>
+
+static uint32_t held;
+
+static void lock(sigset_t *saved)
+{
+	percpu__signals_block(saved);
+	while (__atomic_exchange_n(&held, 1, __ATOMIC_ACQUIRE) != 0)
+		sched_yield();
+}
+
+static void unlock(const sigset_t *saved)
+{
+	__atomic_store_n(&held, 0, __ATOMIC_RELEASE);
+	percpu__signals_restore(saved);
+}
+
+/* A child of fork: the thread that held it may not exist there. */
+void percpu__cells_after_fork(void)
+{
+	__atomic_store_n(&held, 0, __ATOMIC_RELEASE);
+}
 
 int64_t percpu__cell_read(const percpu__cell *cell)
 {
 	sigset_t saved;
 	int64_t value;
 
-	percpu__lock(&saved);
+	lock(&saved);
 	value = *cell;
-	percpu__unlock(&saved);
+	unlock(&saved);
 	return value;
 }
 
@@ -22,10 +45,10 @@ int64_t percpu__cell_add_return(percpu__cell *cell, int64_t n)
 	sigset_t saved;
 	int64_t sum;
 
-	percpu__lock(&saved);
+	lock(&saved);
 	*cell = percpu__plus(*cell, n);
 	sum = *cell;
-	percpu__unlock(&saved);
+	unlock(&saved);
 	return sum;
 }
 
@@ -33,9 +56,9 @@ void percpu__cell_write(percpu__cell *cell, int64_t value)
 {
 	sigset_t saved;
 
-	percpu__lock(&saved);
+	lock(&saved);
 	*cell = value;
-	percpu__unlock(&saved);
+	unlock(&saved);
 }
 
 bool percpu__cell_replace(percpu__cell *cell, int64_t *expect, int64_t value)
@@ -43,12 +66,12 @@ bool percpu__cell_replace(percpu__cell *cell, int64_t *expect, int64_t value)
 	sigset_t saved;
 	bool equal;
 
-	percpu__lock(&saved);
+	lock(&saved);
 	equal = *cell == *expect;
 	*expect = *cell;
 	if (equal)
 		*cell = value;
-	percpu__unlock(&saved);
+	unlock(&saved);
 	return equal;
 }
 

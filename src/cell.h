@@ -2,7 +2,8 @@
 /*
  * 64-bit cells that several threads add to: real atomics, on every CPU.
  *
- * A 32-bit CPU without a 64-bit atomic takes the library's lock, which holds signals off.
+ * A 32-bit CPU without a 64-bit atomic takes a lock of its own for them, with signals held off. It
+ * is the last lock taken: cells are used under the library's.
  */
 #ifndef PERCPU_CELL_H
 #define PERCPU_CELL_H
@@ -11,7 +12,11 @@
 
 #include <percpu/counter.h>
 
-#if __GCC_ATOMIC_LLONG_LOCK_FREE == 2
+#if ARCH_ATOMIC_64
+
+static inline void percpu__cells_after_fork(void)
+{
+}
 
 static inline int64_t percpu__cell_read(const percpu__cell *cell)
 {
@@ -41,6 +46,7 @@ int64_t percpu__cell_read(const percpu__cell *cell);
 int64_t percpu__cell_add_return(percpu__cell *cell, int64_t n);
 void percpu__cell_write(percpu__cell *cell, int64_t value);
 bool percpu__cell_replace(percpu__cell *cell, int64_t *expect, int64_t value);
+HIDDEN void percpu__cells_after_fork(void);
 
 #endif
 

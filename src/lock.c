@@ -14,6 +14,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "cell.h"
+
 static uint32_t word_without_page;
 static uint32_t *word = &word_without_page;
 static sigset_t fork_saved;
@@ -96,6 +98,12 @@ static void after_fork(void)
 	percpu__unlock(&saved);
 }
 
+static void after_fork_in_child(void)
+{
+	percpu__cells_after_fork();
+	after_fork();
+}
+
 void percpu__lock_start(void)
 {
 	size_t size = (size_t)sysconf(_SC_PAGESIZE);
@@ -107,5 +115,5 @@ void percpu__lock_start(void)
 		else
 			munmap(page, size);
 	}
-	(void)pthread_atfork(before_fork, after_fork, after_fork);
+	(void)pthread_atfork(before_fork, after_fork, after_fork_in_child);
 }

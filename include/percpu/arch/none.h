@@ -9,8 +9,9 @@
 #define ARCH_HAVE_SEQ 0
 #define ARCH_HAVE_SEQ_8 0
 #define ARCH_HAVE_LOCAL 0
-/* Inline where a 64-bit atomic is one. */
-#define ARCH_INLINE_COUNTER (__GCC_ATOMIC_LLONG_LOCK_FREE == 2)
+#define ARCH_ATOMIC_64 (__GCC_ATOMIC_LLONG_LOCK_FREE == 2)
+/* Inline where a 64-bit atomic is one instruction. */
+#define ARCH_INLINE_COUNTER ARCH_ATOMIC_64
 
 /* The baseline of every counter bench, as near to one unlocked add as C comes. */
 #define ARCH_PLAIN_INC(ptr)                                                                        \

@@ -16,6 +16,7 @@
 #define ARCH_NAME "x86_64"
 #define ARCH_HAVE_SEQ 1
 #define ARCH_HAVE_SEQ_8 1
+#define ARCH_ATOMIC_64 1
 #define ARCH_INLINE_COUNTER 1
 
 /* Assembly text, an instruction a line: */
