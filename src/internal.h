@@ -11,6 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* The library is what the outlined calls call. */
+#undef PERCPU_OUTLINE
 #include <percpu/area.h>
 
 #define COLD __attribute__((cold, noinline))
