@@ -626,7 +626,9 @@ static void take_id(void)
 
 static void take_ids(unsigned index, void *arg)
 {
-	(void)index, (void)arg;
+	(void)arg;
+	/* Ids of different slots are what could be alike. */
+	(void)test_pin(nth_cpu(index));
 	for (int i = 0; i < IDS_OF_THREAD; i++)
 		take_id();
 }

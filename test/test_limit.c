@@ -388,6 +388,33 @@ TEST(whole_limit_is_passed_between_cpus)
 	CHECK_OK(percpu_limit_add(&limit, 10));
 }
 
+/* One adds by ones below its ceiling until the other, who wants everything, has had it often. */
+static int claims;
+
+static void add_or_claim(unsigned index, void *arg)
+{
+	int64_t n = index ? 1 : limit.limit;
+
+	go_to_nth_cpu(index);
+	while (__atomic_load_n(&claims, __ATOMIC_RELAXED) < *(int *)arg) {
+		if (!add_seen(n))
+			continue;
+		sub_seen(n);
+		if (index == 0)
+			__atomic_add_fetch(&claims, 1, __ATOMIC_RELAXED);
+	}
+}
+
+TEST(ceiling_that_was_taken_back_is_not_used_any_more)
+{
+	int enough = 50000;
+
+	begin(64);
+	test_threads(2, add_or_claim, &enough);
+	CHECK_EQ(percpu_limit_sum(&limit), 0);
+	check_invariants();
+}
+
 /* Gives every CPU a ceiling of its own with something left below it. */
 static void spread(void)
 {

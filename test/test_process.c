@@ -249,6 +249,48 @@ TEST(field_E5_raw_cloned_child_finds_no_lock_held)
 	check_children(raw_clone, 200);
 }
 
+/* What the lock protects is whole after fork(): no byte is lost to an allocation half done. */
+static void allocate_and_free(unsigned index, void *arg)
+{
+	void *p;
+
+	(void)index, (void)arg;
+	while (!__atomic_load_n(&stop, __ATOMIC_RELAXED)) {
+		CHECK_OK(percpu_alloc(&p, 20000, 8));
+		CHECK_OK(percpu_free(p));
+	}
+}
+
+static void fill_the_chunk(void *arg)
+{
+	size_t chunk = *(size_t *)arg;
+	struct percpu_usage_info usage;
+	void *p;
+
+	CHECK_OK(percpu_usage(&usage));
+	CHECK_EQ(usage.reserved, chunk);
+	while (usage.reserved == chunk) {
+		CHECK_OK(percpu_alloc(&p, 8, 8));
+		CHECK_OK(percpu_usage(&usage));
+	}
+	/* The last one is in the next chunk. */
+	CHECK_EQ(usage.allocated, 65536 + 8);
+}
+
+TEST(field_E3_forked_child_finds_the_area_whole)
+{
+	struct percpu_usage_info usage;
+	struct test_crew *crew;
+
+	make_word();
+	CHECK_OK(percpu_usage(&usage));
+	crew = test_crew_start(1, allocate_and_free, NULL);
+	for (int i = 0; i < 200; i++)
+		CHECK_EQ(test_in_child(fill_the_chunk, &usage.reserved), TEST_PASSED);
+	__atomic_store_n(&stop, 1, __ATOMIC_RELAXED);
+	test_crew_join(crew);
+}
+
 /* A thread of libc's own making runs the callback. */
 static sem_t called;
 

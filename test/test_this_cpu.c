@@ -415,16 +415,27 @@ static void go_up(unsigned index, void *arg)
 	}
 }
 
-TEST(threads_lose_nothing)
+static void check_threads(unsigned threads)
 {
 	uint32_t sum = 0;
 
 	ticket = percpu_new(uint32_t);
 	CHECK(ticket != NULL);
-	test_threads(6, go_up, NULL);
+	test_threads(threads, go_up, NULL);
 	for (unsigned slot = 0; slot < percpu_nslots(); slot++)
 		sum += *percpu_ptr(ticket, slot);
-	CHECK_EQ(sum, 6 * 20000 * 2);
+	CHECK_EQ(sum, threads * 20000 * 2);
+}
+
+TEST(threads_lose_nothing)
+{
+	check_threads(6);
+}
+
+/* On shared slots two threads meet in one, and give way to each other. */
+TEST(more_threads_than_slots_lose_nothing)
+{
+	check_threads(2 * percpu_nslots());
 }
 
 TEST_MAIN()
