@@ -395,15 +395,22 @@ PERCPU__INLINE percpu__word percpu__values_read(const void *p, size_t size, unsi
  */
 #define PERCPU__L(way, op) PERCPU__PASTE(PERCPU__PASTE(percpu__, way), PERCPU__PASTE(_, op))
 
-#define PERCPU__LOCAL_CHECK_INTEGER(type)                                                          \
-	PERCPU__STATIC_ASSERT(__builtin_classify_type((type)0) >= 1 &&                             \
-				      __builtin_classify_type((type)0) <= 4,                       \
-			      "percpu: the type must be an integer");                              \
-	PERCPU__STATIC_ASSERT((type)2 != (type)1, "percpu: nothing can be added to a bool");       \
-	PERCPU__LOCAL_CHECK_SIZE(type)
 #define PERCPU__LOCAL_CHECK_SIZE(type)                                                             \
-	PERCPU__STATIC_ASSERT(sizeof(type) <= PERCPU__WORD_MAX,                                    \
+	PERCPU__STATIC_ASSERT(sizeof(type) == 1 || sizeof(type) == 2 || sizeof(type) == 4 ||       \
+				      sizeof(type) == PERCPU__WORD_MAX,                            \
 			      "percpu: this CPU cannot do that type in one step")
+#define PERCPU__LOCAL_CHECK_CLASS(type, last, text)                                                \
+	PERCPU__STATIC_ASSERT(__builtin_classify_type((type)0) >= 1 &&                             \
+				      __builtin_classify_type((type)0) <= (last),                  \
+			      text)
+#define PERCPU__LOCAL_CHECK_WORD(type)                                                             \
+	PERCPU__LOCAL_CHECK_SIZE(type);                                                            \
+	PERCPU__LOCAL_CHECK_CLASS(type, 5, "percpu: the type must be an integer or a pointer")
+#define PERCPU__LOCAL_CHECK_INTEGER(type)                                                          \
+	PERCPU__LOCAL_CHECK_SIZE(type);                                                            \
+	PERCPU__LOCAL_CHECK_CLASS(type, 4, "percpu: the type must be an integer");                 \
+	PERCPU__STATIC_ASSERT((type)2 != (type)1, "percpu: nothing can be added to a bool")
+
 #ifdef __cplusplus
 #define PERCPU__SAME_TYPE(a, b) std::is_same<a, b>::value
 #else
@@ -428,7 +435,7 @@ PERCPU__INLINE percpu__word percpu__values_read(const void *p, size_t size, unsi
 	})
 #define PERCPU__LOCAL_READ(way, type, addr)                                                        \
 	__extension__({                                                                            \
-		PERCPU__LOCAL_CHECK_SIZE(type);                                                    \
+		PERCPU__LOCAL_CHECK_WORD(type);                                                    \
 		PERCPU__LOCAL_CHECK_ADDR(type, addr);                                              \
 		__typeof__(type) local_v_;                                                         \
 		percpu__from_word(&local_v_,                                                       \
@@ -452,7 +459,7 @@ PERCPU__INLINE percpu__word percpu__values_read(const void *p, size_t size, unsi
 	})
 #define PERCPU__LOCAL_XCHG(way, type, addr, v)                                                     \
 	__extension__({                                                                            \
-		PERCPU__LOCAL_CHECK_SIZE(type);                                                    \
+		PERCPU__LOCAL_CHECK_WORD(type);                                                    \
 		PERCPU__LOCAL_CHECK_ADDR(type, addr);                                              \
 		__typeof__(type) local_v_ = (v);                                                   \
 		percpu__from_word(&local_v_,                                                       \
@@ -465,7 +472,7 @@ PERCPU__INLINE percpu__word percpu__values_read(const void *p, size_t size, unsi
 	})
 #define PERCPU__LOCAL_CMPXCHG(way, type, addr, old, new_)                                          \
 	__extension__({                                                                            \
-		PERCPU__LOCAL_CHECK_SIZE(type);                                                    \
+		PERCPU__LOCAL_CHECK_WORD(type);                                                    \
 		PERCPU__LOCAL_CHECK_ADDR(type, addr);                                              \
 		__typeof__(type) local_old_ = (old), local_v_ = (new_);                            \
 		percpu__from_word(                                                                 \
@@ -479,6 +486,7 @@ PERCPU__INLINE percpu__word percpu__values_read(const void *p, size_t size, unsi
 /* Adds n unless the value is `unless`; true when it did. */
 #define PERCPU__LOCAL_ADD_UNLESS(way, type, addr, n, unless)                                       \
 	__extension__({                                                                            \
+		PERCPU__LOCAL_CHECK_INTEGER(type);                                                 \
 		__typeof__(&*(addr)) local_p_ = (addr);                                            \
 		__typeof__(type) local_add_ = (__typeof__(type))(n);                               \
 		__typeof__(type) local_not_ = (__typeof__(type))(unless);                          \
@@ -516,7 +524,7 @@ PERCPU__INLINE percpu__word percpu__values_read(const void *p, size_t size, unsi
 	PERCPU__LOCAL_XCHG(PERCPU_LOCAL_ATOMIC_WAY, type, addr, v)
 #define percpu_local_atomic_set(type, addr, v)                                                     \
 	__extension__({                                                                            \
-		PERCPU__LOCAL_CHECK_SIZE(type);                                                    \
+		PERCPU__LOCAL_CHECK_WORD(type);                                                    \
 		PERCPU__LOCAL_CHECK_ADDR(type, addr);                                              \
 		__typeof__(type) local_v_ = (v);                                                   \
 		percpu__store_word((addr)->value, percpu__to_word(&local_v_, sizeof(local_v_)),    \
