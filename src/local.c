@@ -38,6 +38,7 @@ static __thread sigset_t put_off __attribute__((tls_model("initial-exec")));
 static struct action {
 	void (*handler)(int, siginfo_t *, void *);
 	int flags;
+	bool unblock; /* itself, while the handler runs: SA_NODEFER, and not in its own sa_mask */
 } actions[SIGNALS_MAX];
 
 static bool synchronous(int signal, const siginfo_t *info)
@@ -168,7 +169,7 @@ static void enter(int signal, siginfo_t *info, void *context)
 		(void)sigaction(signal, &(struct sigaction){.sa_handler = SIG_DFL}, NULL);
 	frame_begins(__builtin_frame_address(0), action);
 	PERCPU_HANDLER_ENTER();
-	if (action->flags & SA_NODEFER)
+	if (action->unblock)
 		unblock_own(signal);
 	handler(signal, info, context);
 	PERCPU_HANDLER_LEAVE();
@@ -202,6 +203,8 @@ int percpu_sigaction(int signal, const struct sigaction *action, struct sigactio
 		wrapped.sa_flags =
 			(action->sa_flags | SA_SIGINFO) & ~((int)SA_RESETHAND | SA_NODEFER);
 		own->flags = action->sa_flags;
+		own->unblock = (action->sa_flags & SA_NODEFER) != 0 &&
+			       sigismember(&action->sa_mask, signal) == 0;
 		__atomic_store_n(&own->handler, action->sa_sigaction, __ATOMIC_RELEASE);
 		action = &wrapped;
 	}
