@@ -18,7 +18,7 @@
 #include "ways.h"
 
 #define INTERVAL_NS (100 * NSEC_PER_USEC)
-#define LIMIT_NS (5 * NSEC_PER_SEC)
+#define LIMIT_NS (5ULL * NSEC_PER_SEC)
 #define BATCH 1000
 
 struct storm_way {
