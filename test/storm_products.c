@@ -259,7 +259,7 @@ static void check_limit(struct storm_plan *plan, const struct storm_context *con
 
 static void make_zone(struct storm_plan *plan)
 {
-	struct percpu_zone *zone = aligned_alloc(64, sizeof(*zone));
+	struct percpu_zone *zone = malloc(sizeof(*zone));
 
 	CHECK(zone);
 	CHECK_OK(percpu_zone_init(zone, plan->width * 8, plan->width == 1 ? 100 : 1000));
