@@ -36,6 +36,7 @@ struct bench_worker {
 	unsigned threads;
 	unsigned long ops;     /* how many operations the loop does; at least 1 */
 	uint64_t other_cpu_ns; /* set by the loop: CPU time spent elsewhere on its behalf */
+	unsigned long counted; /* set by after(): how many operations can be proved */
 };
 
 /*
@@ -49,10 +50,17 @@ struct bench_method {
 	long (*total)(void); /* counted so far; NULL: nothing to check */
 	int (*open)(const struct bench_method *m, const char **why); /* 0, or -errno and why not */
 	void (*close)(const struct bench_method *m);
-	const char *unit; /* NULL: "ns/op" */
-	long arg;         /* for methods that share a loop */
-	unsigned parts;   /* an operation counts as so many (slots of a sum); 0: as one */
-	int in_turns;     /* the threads alternate: wall time over all operations */
+	/* Around the loop in its thread, not timed: prepares; sets w->counted. Both may be NULL. */
+	void (*before)(struct bench_worker *w);
+	void (*after)(struct bench_worker *w);
+	const char *unit;  /* NULL: "ns/op" */
+	long arg;          /* for methods that share a loop */
+	unsigned long ops; /* operations of every slice; 0: as many as the time allows */
+	double work;    /* in a table with a number of rounds: operations of all rounds together */
+	unsigned parts; /* an operation counts as so many (slots of a sum); 0: as one */
+	int in_turns;   /* the threads alternate: wall time over all operations */
+	int may_lose;   /* what the total lacks is a figure and no error */
+	unsigned cheap; /* of work: content with the so-manieth part of others' time; 0: no */
 };
 
 /* A child process that runs slices on request, so that it takes part in every round. */
@@ -67,8 +75,9 @@ const struct bench_peer *bench_many_slots(unsigned slots);
 
 /* What a slice measured. status: 0, or -errno and why. */
 struct bench_slice {
-	double cpu_ns, wall_ns; /* per operation */
-	double seconds;         /* wall time of the slice */
+	double cpu_ns, wall_ns, cycles; /* per operation; cycles: NaN where they cannot be read */
+	double seconds;                 /* wall time of the slice */
+	double lost;                    /* operations that the total lacks */
 	int status;
 	char why[120];
 };
@@ -80,6 +89,13 @@ struct bench_table {
 	const char *name;
 	const char *title;
 	void (*fill)(struct bench_plan *plan);
+	/* After the rows and notes, in the output's format; may be NULL. Returns 0, or 1: wrong. */
+	int (*conclude)(const struct bench_plan *plan);
+	double seconds;  /* unless the user says otherwise; 0: DEFAULT_SECONDS */
+	unsigned rounds; /* 0: as many as the time allows; else rows do their methods' work */
+	int grid;        /* as text: a line per method, a column per operation (grid.c) */
+	int losses;      /* rows say how many counts were lost */
+	int kernel;      /* the kernel module has measured the same */
 };
 
 extern const struct bench_table *const bench_tables[]; /* tables.c; NULL at the end */
@@ -101,6 +117,8 @@ void bench_set_base(struct bench_row *row, struct bench_row *base);
  * computed. */
 void bench_add_less(struct bench_plan *plan, struct bench_row *row, struct bench_row *less,
 		    struct bench_row *unit, const char *param);
+/* The same slices as another row, in cycles, where this CPU has a counter of them. */
+void bench_add_cycles(struct bench_plan *plan, struct bench_row *row);
 __attribute__((format(printf, 2, 3))) void bench_note(struct bench_plan *plan, const char *text,
 						      ...);
 
@@ -110,8 +128,11 @@ enum bench_format { BENCH_TEXT, BENCH_JSON, BENCH_CSV };
 struct bench_options {
 	enum bench_format format;
 	const char *svg; /* folder for pictures, or NULL */
-	double seconds;  /* per table */
+	double seconds;  /* per table; 0: the table's own */
 	int reference;
+	int verify_default; /* a default way that loses is wrong */
+	int kernel;         /* the rows of the kernel module, too */
+	const char *kernel_file;
 	unsigned threads[BENCH_MAX_THREAD_COUNTS];
 	unsigned nthreads;
 };

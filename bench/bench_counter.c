@@ -295,7 +295,8 @@ static void fill_counters(struct bench_plan *plan)
 const struct bench_table bench_counters = {
 	.name = "counters",
 	.title = "one increment; baseline: plain ++, one bare add instruction",
-	.fill = fill_counters};
+	.fill = fill_counters,
+	.seconds = 20};
 
 static const struct bench_method reads[] = {
 	{.name = "plain read", .param = "", .loop = loop_load},

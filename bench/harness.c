@@ -19,12 +19,15 @@
 #include <string.h>
 #include <time.h>
 
+#include "arch/arch.h"
 #include "harness.h"
+#include "kernel.h"
 
 #define WANTED_ROUNDS 25
 #define FEWEST_ROUNDS 3
 #define SHORTEST_SLICE 0.0005
 #define LONGEST_SLICE 0.02
+#define DEFAULT_SECONDS 6
 
 static double now_seconds(void)
 {
@@ -32,6 +35,13 @@ static double now_seconds(void)
 
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+}
+
+double bench_seconds(const struct bench_plan *plan)
+{
+	double own = plan->table->seconds > 0 ? plan->table->seconds : DEFAULT_SECONDS;
+
+	return plan->options->seconds > 0 ? plan->options->seconds : own;
 }
 
 void *bench_grow(void *array, size_t count, size_t size)
@@ -83,7 +93,7 @@ static struct bench_row *add_row(struct bench_plan *plan, const struct bench_met
 	row->param = m->param;
 	row->threads = threads;
 	row->base = plan->nrows ? plan->rows[0] : row;
-	plan->rows = bench_grow(plan->rows, plan->nrows, sizeof(*plan->rows));
+	plan->rows = bench_grow(plan->rows, plan->nrows, sizeof(struct bench_row *));
 	plan->rows[plan->nrows++] = row;
 	return row;
 }
@@ -100,7 +110,7 @@ static int open_method(struct bench_plan *plan, const struct bench_method *m, co
 	err = m->open ? m->open(m, why) : 0;
 	if (err)
 		return err;
-	plan->open = bench_grow(plan->open, plan->nopen, sizeof(*plan->open));
+	plan->open = bench_grow(plan->open, plan->nopen, sizeof(const struct bench_method *));
 	plan->open[plan->nopen++] = m;
 	return 0;
 }
@@ -174,6 +184,18 @@ void bench_add_less(struct bench_plan *plan, struct bench_row *row, struct bench
 	computed->unit_row = unit;
 }
 
+void bench_add_cycles(struct bench_plan *plan, struct bench_row *row)
+{
+	struct bench_row *computed;
+
+	if (!row || (!plan->serving && !bench_arch_cycles()))
+		return;
+	computed = add_row(plan, row->method, row->threads);
+	computed->param = row->param;
+	computed->cycles_of = row;
+	computed->base = row->base;
+}
+
 static void measure(struct bench_row *row, struct bench_slice *out)
 {
 	if (row->child)
@@ -217,8 +239,10 @@ static void calibrate_row(struct bench_plan *plan, struct bench_row *row, double
 	double cost = 0;
 	int tries;
 
-	row->ops = 1;
+	row->ops = row->method->ops ? row->method->ops : 1;
 	for (tries = 0; tries < 12 && cost < slice / 8; tries++) {
+		if (tries && row->method->ops)
+			break;
 		if (tries)
 			set_ops(row, cost * 64 < slice ? 64 : slice / cost);
 		measure(row, &out);
@@ -232,9 +256,11 @@ static void calibrate_row(struct bench_plan *plan, struct bench_row *row, double
 				note_row(plan, row->method, out.why);
 			return;
 		}
-		cost = slice_cost(row, &out);
+		row->cost = out.cpu_ns * 1e-9;
+		cost = row->method->work > 0 ? row->cost * (double)row->ops : slice_cost(row, &out);
 	}
-	set_ops(row, cost > 0 ? slice / cost : 1);
+	if (!row->method->ops)
+		set_ops(row, cost > 0 ? slice / cost : 1);
 }
 
 static void keep(struct bench_row *row, double ratio)
@@ -268,7 +294,7 @@ static size_t group_rows(const struct bench_plan *plan, unsigned threads, struct
 
 	for (i = 0; i < plan->nrows; i++) {
 		row = plan->rows[i];
-		if (row->threads != threads || row->minuend || row->failed)
+		if (row->threads != threads || bench_is_computed(row) || row->failed)
 			continue;
 		if (!in_list(list, n, row->base) && !row->base->failed)
 			list[n++] = row->base;
@@ -290,8 +316,11 @@ static void run_slice(struct bench_plan *plan, struct bench_row *row, double sli
 	}
 	row->now = out.cpu_ns;
 	row->now_wall = out.wall_ns;
+	row->now_cycles = out.cycles;
+	row->done += (double)row->ops * row->threads;
+	row->lost += out.lost;
 	cost = slice_cost(row, &out);
-	if (cost < slice / 2 || cost > slice * 2)
+	if (!row->method->ops && !plan->table->rounds && (cost < slice / 2 || cost > slice * 2))
 		set_ops(row, cost * 4 < slice ? 4 : slice / cost);
 }
 
@@ -312,6 +341,17 @@ static void run_group(struct bench_plan *plan, unsigned threads, unsigned round,
 	free(list);
 }
 
+static void compute_cycles(struct bench_row *row)
+{
+	struct bench_row *of = row->cycles_of;
+
+	row->failed = of->failed;
+	row->now = of->now_cycles;
+	row->now_wall = NAN;
+	if (!row->failed)
+		keep(row, of->base->failed ? NAN : of->now_cycles / of->base->now_cycles);
+}
+
 /*
  * Where what is left of the unit is lost in the noise of the loop itself, a tenth of the loop
  * stands for it, so that the ratio is a lower bound and not a division by chance.
@@ -324,6 +364,8 @@ static void compute_rows(struct bench_plan *plan)
 
 	for (i = 0; i < plan->nrows; i++) {
 		row = plan->rows[i];
+		if (row->cycles_of)
+			compute_cycles(row);
 		if (!row->minuend || row->failed)
 			continue;
 		row->failed = row->minuend->failed || row->less->failed ||
@@ -359,12 +401,66 @@ static double slice_length(const struct bench_plan *plan)
 
 	for (i = 0; i < plan->nrows; i++) {
 		each = (double)plan->rows[i]->threads / cpus;
-		sum += plan->rows[i]->minuend ? 0 : each > 1 ? each : 1;
+		sum += bench_is_computed(plan->rows[i]) ? 0 : each > 1 ? each : 1;
 	}
-	slice = plan->options->seconds / (WANTED_ROUNDS * (sum > 0 ? sum : 1));
+	slice = bench_seconds(plan) / (WANTED_ROUNDS * (sum > 0 ? sum : 1));
 	return slice < SHORTEST_SLICE  ? SHORTEST_SLICE
 	       : slice > LONGEST_SLICE ? LONGEST_SLICE
 				       : slice;
+}
+
+/* The operations of a row's slices, where none is to take longer than `most` seconds. */
+static double work_ops(const struct bench_plan *plan, const struct bench_row *row, double most)
+{
+	double all = row->method->work / plan->table->rounds;
+
+	most /= row->method->cheap ? row->method->cheap : 1;
+	most = most < SHORTEST_SLICE ? SHORTEST_SLICE : most;
+	return all * row->cost < most ? all : most / row->cost;
+}
+
+static double work_seconds(const struct bench_plan *plan, double most)
+{
+	double sum = 0;
+	size_t i;
+
+	for (i = 0; i < plan->nrows; i++)
+		if (!bench_is_computed(plan->rows[i]) && !plan->rows[i]->failed)
+			sum += work_ops(plan, plan->rows[i], most) * plan->rows[i]->cost;
+	return sum * plan->table->rounds;
+}
+
+/*
+ * In a table with a number of rounds each row does its work, an equal part in every round; where
+ * that takes longer than the time allowed, the longest slices are cut to one length.
+ */
+static void share_work(struct bench_plan *plan)
+{
+	double low = 0, high = bench_seconds(plan), middle;
+	size_t i;
+	int step;
+
+	for (step = 0; step < 50; step++) {
+		middle = (low + high) / 2;
+		if (work_seconds(plan, middle) > bench_seconds(plan))
+			high = middle;
+		else
+			low = middle;
+	}
+	for (i = 0; i < plan->nrows; i++) {
+		plan->rows[i]->ops = 1;
+		set_ops(plan->rows[i], work_ops(plan, plan->rows[i], high));
+	}
+}
+
+/* Other work on the machine may make the rounds longer than the trial runs said. */
+static int more_rounds(const struct bench_plan *plan, unsigned round, double elapsed)
+{
+	unsigned rounds = plan->table->rounds;
+
+	if (rounds && round > rounds)
+		return 0;
+	return round <= FEWEST_ROUNDS || elapsed < bench_seconds(plan) * (rounds ? 2 : 1);
 }
 
 static void run_rounds(struct bench_plan *plan)
@@ -375,10 +471,12 @@ static void run_rounds(struct bench_plan *plan)
 
 	for (i = 0; i < plan->nrows; i++) {
 		bench_progress(plan, 0, now_seconds() - start);
-		if (!plan->rows[i]->minuend)
+		if (!bench_is_computed(plan->rows[i]))
 			calibrate_row(plan, plan->rows[i], slice);
 	}
-	for (round = 1; round <= FEWEST_ROUNDS || elapsed < plan->options->seconds; round++) {
+	if (plan->table->rounds)
+		share_work(plan);
+	for (round = 1; more_rounds(plan, round, elapsed); round++) {
 		bench_progress(plan, round, elapsed);
 		for (threads = next_threads(plan, 0); threads;
 		     threads = next_threads(plan, threads))
@@ -426,12 +524,15 @@ struct bench_result bench_row_result(const struct bench_plan *plan, const struct
 		.table = plan->table->name,
 		.method = row->method->name,
 		.param = row->param,
-		.unit = row->method->unit ? row->method->unit : "ns/op",
+		.unit = row->cycles_of      ? "cycles/op"
+			: row->method->unit ? row->method->unit
+					    : "ns/op",
 		.threads = row->threads,
 		.ns_min = row->minuend ? least(row->minuend) - least(row->less) : least(row),
 		.ns_median = bench_median(row->ns, row->count),
 		.wall_ns_median = bench_median(row->wall, row->count),
 		.ratio = bench_median(row->ratio, row->count),
+		.lost = plan->table->losses && row->done > 0 ? row->lost / row->done * 1e6 : NAN,
 	};
 
 	return result;
@@ -452,9 +553,20 @@ static void free_plan(struct bench_plan *plan)
 	}
 	for (i = 0; i < plan->nnotes; i++)
 		free(plan->notes[i]);
+	kernel_free(plan->kernel, plan->nkernel);
 	free(plan->rows);
 	free(plan->notes);
 	free(plan->open);
+}
+
+static void read_kernel(struct bench_plan *plan)
+{
+	const char *path = plan->options->kernel_file, *why;
+
+	path = path ? path : KERNEL_FILE;
+	plan->kernel = kernel_read(path, &plan->nkernel, &why);
+	if (!plan->kernel)
+		bench_note(plan, "no rows of the kernel: %s: %s", path, why);
 }
 
 int bench_run(const struct bench_table *table, const struct bench_options *options)
@@ -465,7 +577,10 @@ int bench_run(const struct bench_table *table, const struct bench_options *optio
 	if (plan.nrows)
 		run_rounds(&plan);
 	bench_children_end();
+	if (options->kernel && table->kernel)
+		read_kernel(&plan);
 	bench_print(&plan);
+	plan.status |= bench_conclude(&plan);
 	if (options->svg)
 		bench_picture(&plan);
 	free_plan(&plan);

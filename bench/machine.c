@@ -3,6 +3,7 @@
  * The head of every output: which machine, kernel, libc, compiler and mode the figures are from.
  */
 #include <ctype.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,6 +21,8 @@
 #endif
 
 #define FIELD 512
+/* Where the system does not say: more than most have. */
+#define UNKNOWN_CACHE ((size_t)64 << 20)
 
 /* glibc's; other libcs do not have it. */
 extern const char *gnu_get_libc_version(void) __attribute__((weak));
@@ -43,11 +46,11 @@ static int read_line(const char *path, char *line, size_t size)
 	return ok;
 }
 
-/* The value of the first of /proc/cpuinfo's lines with this name. */
-static int cpuinfo(const char *name, char *value, size_t size)
+/* The value of the first of a file's lines with this name. */
+static int find_value(const char *path, const char *name, char *value, size_t size)
 {
 	char line[FIELD], *colon;
-	FILE *file = fopen("/proc/cpuinfo", "re");
+	FILE *file = fopen(path, "re");
 	int found = 0;
 
 	while (file && !found && fgets(line, sizeof(line), file)) {
@@ -62,6 +65,20 @@ static int cpuinfo(const char *name, char *value, size_t size)
 	if (file)
 		fclose(file);
 	return found;
+}
+
+static int cpuinfo(const char *name, char *value, size_t size)
+{
+	return find_value("/proc/cpuinfo", name, value, size);
+}
+
+double bench_memory_available(void)
+{
+	char kib[FIELD];
+
+	return find_value("/proc/meminfo", "MemAvailable", kib, sizeof(kib))
+		       ? strtod(kib, NULL) * 1024
+		       : INFINITY;
 }
 
 /* CPUs are named in different ways; what the architecture calls itself is the last resort. */
@@ -82,31 +99,55 @@ static void find_cpu(struct machine *m, const struct utsname *uts)
 	}
 }
 
+struct cache {
+	char level[16], type[32], size[32];
+};
+
+static int read_cache_line(int i, const char *name, char *line, size_t size)
+{
+	char path[FIELD];
+
+	snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu0/cache/index%d/%s", i, name);
+	return read_line(path, line, size);
+}
+
+/* The first CPU's cache number i; 0 where there is none. */
+static int read_cache(int i, struct cache *cache)
+{
+	return read_cache_line(i, "level", cache->level, sizeof(cache->level)) &&
+	       read_cache_line(i, "type", cache->type, sizeof(cache->type)) &&
+	       read_cache_line(i, "size", cache->size, sizeof(cache->size));
+}
+
+size_t bench_last_level_cache(void)
+{
+	size_t size, most = 0;
+	struct cache cache;
+	char *end;
+	int i;
+
+	for (i = 0; read_cache(i, &cache); i++) {
+		size = strtoul(cache.size, &end, 10);
+		size <<= *end == 'K' ? 10 : *end == 'M' ? 20 : 0;
+		most = size > most ? size : most;
+	}
+	return most ? most : UNKNOWN_CACHE;
+}
+
 static void find_caches(struct machine *m)
 {
-	static const char folder[] = "/sys/devices/system/cpu/cpu0/cache/index";
-	char path[FIELD], level[16], type[32], size[32];
+	struct cache cache;
 	size_t used = 0;
 	int i;
 
 	snprintf(m->caches, FIELD, "unknown");
-	for (i = 0; i < 8 && used + 64 < FIELD; i++) {
-		snprintf(path, sizeof(path), "%s%d/level", folder, i);
-		if (!read_line(path, level, sizeof(level)))
-			break;
-		snprintf(path, sizeof(path), "%s%d/type", folder, i);
-		if (!read_line(path, type, sizeof(type)))
-			break;
-		snprintf(path, sizeof(path), "%s%d/size", folder, i);
-		if (!read_line(path, size, sizeof(size)))
-			break;
+	for (i = 0; used + 64 < FIELD && read_cache(i, &cache); i++)
 		used += (size_t)snprintf(m->caches + used, FIELD - used, "%sL%s%s %s",
-					 used ? ", " : "", level,
-					 *type == 'D'   ? "d"
-					 : *type == 'I' ? "i"
-							: "",
-					 size);
-	}
+					 used ? ", " : "", cache.level,
+					 *cache.type == 'D'   ? "d"
+					 : *cache.type == 'I' ? "i"
+							      : "",
+					 cache.size);
 }
 
 static void find_machine(struct machine *m)

@@ -38,7 +38,7 @@ static int drawn(const struct bench_plan *plan, size_t i)
 	struct bench_result first = bench_row_result(plan, plan->rows[0]);
 	struct bench_result r = bench_row_result(plan, plan->rows[i]);
 
-	return plan->rows[i]->count && !plan->rows[i]->minuend && r.ns_median > 0 &&
+	return plan->rows[i]->count && !bench_is_computed(plan->rows[i]) && r.ns_median > 0 &&
 	       !strcmp(r.unit, first.unit);
 }
 

@@ -41,27 +41,27 @@ static const struct view views[] = {
 	 {"ns"},
 	 "global increment (baseline)"},
 	{"getcpu", reference_read_cpu_number, "ns/op", {"machine"}, "method", {"ns"}, "empty loop"},
-	{"this_cpu",
+	{"contended",
 	 reference_event_counter_cycles,
 	 "cycles/op",
 	 {"kind"},
 	 "method",
 	 {"cycles"},
-	 NULL},
-	{"this_cpu",
+	 "load, add, store (unprotected), counter in L1"},
+	{"cmpxchg",
 	 reference_cmpxchg_versus_interrupts,
 	 "cycles/op",
 	 {"machine"},
 	 NULL,
 	 {"enable_interrupts", "disable_interrupts", "local_cmpxchg"},
-	 NULL},
-	{"this_cpu",
+	 "local_cmpxchg"},
+	{"local",
 	 reference_local_variants,
 	 "ns/op",
 	 {"machine", "array_longs", "preempt"},
 	 "variant",
 	 {"inc", "add", "add_return", "cpu_local_inc", "read"},
-	 NULL},
+	 "local_t"},
 };
 
 /* Historic names and the rows here that do the same. */
@@ -82,6 +82,18 @@ static const char *const same[][2] = {
 	{"getcpu system call", "getcpu system call"},
 	{"gs segment selector", "gs-addressed read"},
 	{"lsl inline assembly", "lsl"},
+	{"fetchadd4 (atomic increment), data in L2", "atomic add, result unused"},
+	{"load, add, store (unprotected), counter in L1", "load, add, store"},
+	{"load with bias (line taken exclusively), add, store (unprotected stat_incr)",
+	 "prefetch for writing, load, add, store"},
+	{"enable_interrupts", "signal mask restore"},
+	{"disable_interrupts", "signal mask save"},
+	{"local_cmpxchg", "unlocked cmpxchg"},
+	{"atomic_long", "atomic"},
+	{"irqsave", "sigmask"},
+	{"trivalue", "trivalue"},
+	{"trivalue, fixed", "trivalue"},
+	{"local_t", "local"},
 };
 
 /* Fields are separated by commas; quotes protect commas inside. Never overflows a field. */
@@ -127,17 +139,33 @@ static void join_labels(const struct view *view, const struct line *names, const
 					 field(names, line, view->labels[i]));
 }
 
-/* The figure of the view's baseline on the same machine, at one thread. */
-static double baseline(const struct view *view, const struct line *names, const char *machine)
+static double number(const char *text)
+{
+	return *text ? strtod(text, NULL) : NAN;
+}
+
+/*
+ * What the figure of a line is compared with: the same figure of the view's baseline on the same
+ * machine (at one thread) and in the same case, or the baseline figure of the line itself.
+ */
+static double baseline(const struct view *view, const struct line *names, const struct line *of,
+		       const char *figure)
 {
 	const char *const *text;
 	struct line line;
+	int i;
 
+	if (view->baseline && !view->method)
+		return number(field(names, of, view->baseline));
 	for (text = view->file; view->baseline && *text; text++) {
 		split(*text, &line);
-		if (!strcmp(field(names, &line, view->labels[0]), machine) &&
+		for (i = 0; i < 4 && view->labels[i]; i++)
+			if (strcmp(field(names, &line, view->labels[i]),
+				   field(names, of, view->labels[i])) != 0)
+				break;
+		if ((i == 4 || !view->labels[i]) &&
 		    !strcmp(field(names, &line, view->method), view->baseline))
-			return strtod(field(names, &line, view->figures[0]), NULL);
+			return number(field(names, &line, figure));
 	}
 	return NAN;
 }
@@ -153,14 +181,14 @@ static const char *our_name(const char *method)
 }
 
 /* One row per figure of the line. */
-static int use_line(const struct view *view, const struct line *names, const struct line *line,
-		    bench_reference_use *use, void *arg)
+static unsigned use_line(const struct view *view, const struct line *names, const struct line *line,
+			 unsigned number_of_line, bench_reference_use *use, void *arg)
 {
 	const char *figure, *method = field(names, line, view->method);
 	const char *threads = field(names, line, "threads");
 	char name[2 * FIELD + 2], machine[4 * FIELD];
 	struct bench_reference_row row;
-	int i, n = 0;
+	unsigned i, n = 0;
 
 	join_labels(view, names, line, machine, sizeof(machine));
 	for (i = 0; i < 5 && view->figures[i]; i++) {
@@ -177,21 +205,26 @@ static int use_line(const struct view *view, const struct line *names, const str
 			.unit = view->unit,
 			.threads = *threads ? (unsigned)strtoul(threads, NULL, 10) : 1,
 			.value = strtod(figure, NULL),
-			.ours = our_name(method),
+			.ours = our_name(view->method ? method : view->figures[i]),
+			.line = number_of_line,
+			.column = i,
+			.variant = method,
+			.figure = view->figures[i],
+			.size = field(names, line, "array_longs"),
 		};
-		row.ratio = row.value / baseline(view, names, field(names, line, view->labels[0]));
+		row.ratio = row.value / baseline(view, names, line, view->figures[i]);
 		if (use)
 			use(&row, arg);
 	}
 	return n;
 }
 
-static int each_of_view(const struct view *view, bench_reference_comment *comment,
-			bench_reference_use *use, void *arg)
+static unsigned each_of_view(const struct view *view, bench_reference_comment *comment,
+			     bench_reference_use *use, void *arg)
 {
 	const char *const *text;
 	struct line names, line;
-	int n = 0;
+	unsigned n = 0, number_of_line = 0;
 
 	for (text = view->file; *text && **text == '#'; text++)
 		if (comment)
@@ -200,7 +233,7 @@ static int each_of_view(const struct view *view, bench_reference_comment *commen
 		return 0;
 	for (split(*text++, &names); *text; text++) {
 		split(*text, &line);
-		n += use_line(view, &names, &line, use, arg);
+		n += use_line(view, &names, &line, ++number_of_line, use, arg);
 	}
 	return n;
 }
@@ -208,11 +241,11 @@ static int each_of_view(const struct view *view, bench_reference_comment *commen
 int bench_reference_each(const char *table, bench_reference_comment *comment,
 			 bench_reference_use *use, void *arg)
 {
+	unsigned n = 0;
 	size_t i;
-	int n = 0;
 
 	for (i = 0; i < sizeof(views) / sizeof(views[0]); i++)
 		if (!strcmp(views[i].table, table))
 			n += each_of_view(&views[i], comment, use, arg);
-	return n;
+	return (int)n;
 }

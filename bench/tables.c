@@ -6,6 +6,9 @@
 
 /* clang-format off */
 #define TABLES(x) \
+	x(bench_local) \
+	x(bench_cmpxchg) \
+	x(bench_contended) \
 	x(bench_counters) \
 	x(bench_getcpu) \
 	x(bench_switch) \

@@ -30,8 +30,13 @@ static const char help_text[] =
 	"them.\n"
 	"\n"
 	"  --threads N,N...  numbers of threads (1,2,4,8,16,32)\n"
-	"  --seconds S       time for each table (10)\n"
+	"  --seconds S       time for each table (4 to 80, as the table needs)\n"
 	"  --reference       the historic figures, too\n"
+	"  --kernel[=FILE]   with the table local: the rows of the kernel module, too, when it is\n"
+	"                    loaded, or those in a file that was copied from it\n"
+	"  --verify-default  with the table local: status 1 when the default way of a family "
+	"loses\n"
+	"                    by more than 20 %\n"
 	"  --svg DIR         also a picture of each table, drawn by gnuplot\n"
 	"  --csv             the columns of --json, separated by commas\n"
 	"  --json            one object per line, with these keys:\n"
@@ -43,15 +48,18 @@ static const char help_text[] =
 	"    ns_median       the same, median of all rounds\n"
 	"    wall_ns_median  elapsed time per operation of one thread, median of all rounds\n"
 	"    ratio           CPU time to the baseline's in the same round, median\n"
-	"    unit            ns/op, ns/slot, ns/switch or ns/counter; of historic rows also "
-	"cycles/op\n"
+	"    unit            ns/op, cycles/op, ns/slot, ns/switch, ns/start or ns/counter\n"
+	"    lost            counts that are missing, of a million; in the table contended only\n"
 	"  A figure that does not exist is null. The table is \"TABLE (historic)\" for historic "
 	"rows,\n"
-	"  \"machine\" for what the machine is (keys of their own) and \"note\" for remarks (keys "
-	"about\n"
-	"  and text).\n"
+	"  \"kernel_TABLE\" for rows of the kernel module, and with keys of their own \"machine\" "
+	"for\n"
+	"  what the machine is, \"note\" for remarks and \"local_verdict\" for the best way of "
+	"each\n"
+	"  family.\n"
 	"\n"
-	"exit status: 0 done, 1 a total was wrong or a row could not be measured, 2 wrong usage\n"
+	"exit status: 0 done; 1 a total was wrong, a row could not be measured, or a default that\n"
+	"was to be verified loses; 2 wrong usage\n"
 	"\n"
 	"tables:\n";
 
@@ -170,12 +178,38 @@ static int parse_option(int argc, char **argv, struct bench_options *options, in
 		options->reference = 1;
 		return CLI_DONE;
 	}
+	if (!strcmp(argv[0], "--verify-default")) {
+		options->verify_default = 1;
+		return CLI_DONE;
+	}
+	if (!strcmp(argv[0], "--kernel") || (!strncmp(argv[0], "--kernel=", 9) && argv[0][9])) {
+		options->kernel = 1;
+		options->kernel_file = equals ? equals + 1 : NULL;
+		return CLI_DONE;
+	}
 	snprintf(name, sizeof(name), "%.*s", (int)strcspn(argv[0], "="), argv[0]);
 	if (!takes_value(name))
 		return cli_usage_error("bench", "unknown option '%s'", argv[0]);
 	value = equals ? equals + 1 : argc > 1 ? argv[1] : NULL;
 	*used = equals ? 1 : 2;
 	return value_option(name, value, options);
+}
+
+/* 0, or wrong usage: a table that does not exist, or an option without the table it is for. */
+static int check_tables(int n, char **names, const struct bench_options *options)
+{
+	int i, kernel = !n;
+
+	for (i = 0; i < n; i++) {
+		if (!bench_find_table(names[i]))
+			return cli_usage_error(
+				"bench", "no table '%s'; 'percpu bench list' names them", names[i]);
+		kernel |= bench_find_table(names[i])->kernel;
+	}
+	if ((options->kernel || options->verify_default) && !kernel)
+		return cli_usage_error("bench", "%s is for the table local",
+				       options->kernel ? "--kernel" : "--verify-default");
+	return CLI_DONE;
 }
 
 static int run_tables(int n, char **names, const struct bench_options *options)
@@ -193,7 +227,7 @@ static int run_tables(int n, char **names, const struct bench_options *options)
 
 int cmd_bench(int argc, char **argv)
 {
-	struct bench_options options = {.seconds = 10, .nthreads = 0};
+	struct bench_options options = {.seconds = 0, .nthreads = 0};
 	int i, used, names = 0, status;
 
 	memcpy(options.threads, default_threads, sizeof(default_threads));
@@ -216,10 +250,6 @@ int cmd_bench(int argc, char **argv)
 		print_tables(stdout);
 		return CLI_DONE;
 	}
-	for (i = 0; i < names; i++)
-		if (!bench_find_table(argv[1 + i]))
-			return cli_usage_error("bench",
-					       "no table '%s'; 'percpu bench list' names them",
-					       argv[1 + i]);
-	return run_tables(names, argv + 1, &options);
+	status = check_tables(names, argv + 1, &options);
+	return status ? status : run_tables(names, argv + 1, &options);
 }

@@ -11,4 +11,10 @@
 /* Ways to learn the CPU number; a name of NULL ends the list. */
 extern const struct bench_method bench_arch_getcpu[];
 
+/* A counter that runs at a constant rate, read after everything before it is done; 0: there is
+ * none that programs may read. */
+uint64_t bench_arch_cycles(void);
+/* Has this CPU an instruction that takes a line for writing before it is written? */
+int bench_arch_takes_lines(void);
+
 #endif

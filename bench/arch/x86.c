@@ -2,7 +2,8 @@
 /*
  * x86, 32 and 64 bits: the CPU number from the segment limit that Linux keeps for this purpose
  * (lsl), from the register behind rdtscp and rdpid, and the cost of a read through %gs, which is
- * where the fastest proposals of old would have kept the number.
+ * where the fastest proposals of old would have kept the number. Cycles are those of the time-stamp
+ * counter, which runs at the CPU's nominal rate whatever its clock is.
  */
 #include <cpuid.h>
 #include <errno.h>
@@ -105,6 +106,22 @@ static int open_rdtscp(const struct bench_method *m, const char **why)
 	(void)m;
 	*why = "this CPU does not have it";
 	return __get_cpuid(0x80000001, &a, &b, &c, &d) && (d & (1u << 27)) ? 0 : -ENOTSUP;
+}
+
+uint64_t bench_arch_cycles(void)
+{
+	unsigned low, high;
+
+	__asm__ volatile("lfence\n\trdtsc\n\tlfence" : "=a"(low), "=d"(high) : : "memory");
+	return (uint64_t)high << 32 | low;
+}
+
+/* prefetchw; CPUs with 64 bits that do not have it take it for a nop. */
+int bench_arch_takes_lines(void)
+{
+	unsigned a, b, c = 0, d;
+
+	return __get_cpuid(0x80000001, &a, &b, &c, &d) && (c & (1u << 8));
 }
 
 const struct bench_method bench_arch_getcpu[] = {
