@@ -7,3 +7,5 @@ endif()
 percpu_test(test_storm LABELS storm ${storm_scale} SOURCES
   test_storm.c storm_engine.c storm_words.c storm_bits.c storm_sequences.c storm_products.c)
 percpu_test(test_storm_threads LABELS storm ${storm_scale} SOURCES test_storm_threads.c)
+
+add_subdirectory(matrix)
