@@ -273,6 +273,7 @@ static void finish_zone(struct storm_plan *plan)
 
 	CHECK_OK(percpu_zone_destroy(zone));
 	CHECK_EQ(percpu_zone_sum(zone), sum);
+	free(zone);
 }
 
 static void zone_add(struct storm_context *c, unsigned calls)
