@@ -66,12 +66,35 @@ static const struct cell *cell_of(const struct bench_worker *w)
 /* clang-format on */
 #define HOT(name, type, op)                                                                        \
 	BENCH_LOOP(name, type *p = (type *)(void *)cell_of(w)->array->memory; BENCH_HIDE(p), op, )
+/* On RING variables in turn: one after the other in the code, as in a program. */
+/* clang-format off */
+#define AT(i, op)                                                                                  \
+			p = &all_[i];                                                              \
+			op;
+#define FOUR(i, op) AT(i, op) AT((i) + 1, op) AT((i) + 2, op) AT((i) + 3, op)
+#define IN_TURN(name, type, first, op)                                                             \
+	BENCH_HOT static void name(struct bench_worker *w)                                         \
+	{                                                                                          \
+		type *all_ = (type *)(void *)(first), *p;                                          \
+		unsigned long left_ = w->ops;                                                      \
+		for (; left_ >= RING; left_ -= RING) {                                             \
+			BENCH_HIDE(all_);                                                          \
+			FOUR(0, op) FOUR(4, op) FOUR(8, op) FOUR(12, op)                           \
+			__asm__ volatile("" : : "r"(left_));                                       \
+		}                                                                                  \
+		_Pragma("GCC unroll 1")                                                            \
+		for (p = all_; left_; left_--, p++) {                                              \
+			op;                                                                        \
+		}                                                                                  \
+	}
+/* clang-format on */
 
 #define WAY(way, type, inc, add, add_return, read)                                                 \
 	WALK(walk_##way##_inc, type, inc)                                                          \
 	WALK(walk_##way##_add, type, add)                                                          \
 	WALK(walk_##way##_add_return, type, add_return)                                            \
 	WALK(walk_##way##_read, type, read)                                                        \
+	IN_TURN(ring_##way##_inc, type, cell_of(w)->array->memory, inc)                            \
 	HOT(hot_##way##_inc, type, inc)                                                            \
 	HOT(hot_##way##_add, type, add)                                                            \
 	HOT(hot_##way##_add_return, type, add_return)                                              \
@@ -135,7 +158,7 @@ typedef void loop(struct bench_worker *w);
 
 struct way {
 	const char *name;
-	loop *walk[OPS], *hot[OPS];
+	loop *walk[OPS], *hot[OPS], *ring;
 	unsigned values;
 	int masks;  /* two system calls in each operation that writes */
 	int counts; /* has no add_return of its own */
@@ -148,7 +171,8 @@ struct way {
 			 walk_##way##_read},                                                       \
 		.hot = {hot_##way##_inc, hot_##way##_add, hot_##way##_add_return,                  \
 			hot_##way##_read},                                                         \
-		.values = (values_), .masks = (masks_), .counts = (counts_),                       \
+		.ring = ring_##way##_inc, .values = (values_), .masks = (masks_),                  \
+		.counts = (counts_),                                                               \
 	}
 
 static const struct way ways[] = {
@@ -198,8 +222,11 @@ static void check_cell(struct bench_worker *w)
 /* The per-CPU form, on the same number of variables. */
 static long *percpu_ring;
 
-WALK(walk_percpu, long, (void)p; percpu_cpu_local_inc(&percpu_ring[at_]))
+IN_TURN(ring_percpu, long, percpu_ring, percpu_cpu_local_inc(p))
 
+#undef IN_TURN
+#undef FOUR
+#undef AT
 #undef WALK
 
 static long percpu_total(void)
@@ -246,6 +273,7 @@ static void set_sizes(void)
 	walk_size(&arrays[LARGE], 2097152);
 	walk_size(&arrays[UNCACHED], last);
 	walk_size(&ring, RING);
+	ring.restarts = 1;
 }
 
 /* "inc, 1048576 longs"; what an operation is instead of what it is called is in brackets. */
@@ -272,7 +300,9 @@ static struct bench_row *add_cell(struct bench_plan *plan, struct cell *cell, co
 	cell->method = (struct bench_method){
 		.name = way->name,
 		.param = cell->param,
-		.loop = n == 1 ? way->hot[op] : way->walk[op],
+		.loop = n == 1     ? way->hot[op]
+			: n > RING ? way->walk[op]
+				   : way->ring,
 		.open = open_cell,
 		.close = close_cell,
 		.before = warm_cell,
@@ -316,7 +346,7 @@ static void add_ring(struct bench_plan *plan)
 	percpu_cell = ring_cells[0];
 	percpu_cell.method.name = "percpu";
 	percpu_cell.method.param = percpu_cell.param;
-	percpu_cell.method.loop = walk_percpu;
+	percpu_cell.method.loop = ring_percpu;
 	percpu_cell.method.before = NULL;
 	percpu_cell.method.after = NULL;
 	percpu_cell.method.total = percpu_total;
@@ -348,7 +378,7 @@ static void fill_local(struct bench_plan *plan)
 		   arrays[UNCACHED].variables, WALK_STRIDE);
 	bench_note(plan,
 		   "hot: inc, add, add_return and read have one variable, and each waits for "
-		   "the store before it; cpu_local_inc has %d in turn.",
+		   "the store before it; cpu_local_inc has %d in turn, which do not wait.",
 		   RING);
 	bench_note(plan, "trivalue and twovalue have no add_return: measured as in 2008, as an "
 			 "addition with signals held off and then a sum.");

@@ -102,7 +102,8 @@ unsigned long walk_check(struct walk_array *array, unsigned values, unsigned lon
 	unsigned long rounds = ops / n, wrong = 0;
 	unsigned long *variable;
 
-	array->at = (size_t)((at + (uint64_t)ops * array->step) % n);
+	if (!array->restarts)
+		array->at = (size_t)((at + (uint64_t)ops * array->step) % n);
 	if (!each)
 		return ops;
 	for (i = 0; i < part; i++) {

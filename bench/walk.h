@@ -8,7 +8,7 @@
  *	after walk    every word that the walk changed holds what the walk must have made of it, and
  *	              is 0 again
  *
- * Rows take turns on one array; each goes on where the one before stopped.
+ * Rows take turns on one array; each goes on where the one before stopped, unless it restarts.
  */
 #ifndef PERCPU_BENCH_WALK_H
 #define PERCPU_BENCH_WALK_H
@@ -22,6 +22,7 @@
 struct walk_array {
 	size_t variables, step; /* set by walk_size() */
 	int warm;               /* fits into a cache */
+	int restarts;           /* every walk begins at the first variable */
 	size_t at;              /* where the next walk begins */
 	unsigned long *memory;
 	unsigned users;
