@@ -37,21 +37,21 @@ static void check_invariants(void)
 	struct cells {
 		int64_t count, ceiling, granted;
 	} const *cells = limit.handle.base;
-	int64_t handed_out = limit.pool;
+	uint64_t handed_out = (uint64_t)limit.pool;
 
 	for (unsigned slot = 0; slot < percpu_nslots(); slot++) {
 		const struct cells *copy = percpu_ptr(cells, slot);
 
 		if (slot >= limit.handle.bound) {
-			handed_out += copy->count;
+			handed_out += (uint64_t)copy->count;
 			CHECK_EQ(copy->granted, 0);
 			continue;
 		}
 		CHECK(copy->count <= copy->granted);
 		CHECK(copy->ceiling == INT64_MIN || copy->ceiling == copy->granted);
-		handed_out += copy->granted;
+		handed_out += (uint64_t)copy->granted;
 	}
-	CHECK_EQ(handed_out, limit.limit);
+	CHECK_EQ((int64_t)handed_out, limit.limit);
 	CHECK(percpu_limit_sum(&limit) <= limit.limit);
 }
 

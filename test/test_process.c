@@ -323,7 +323,8 @@ TEST(field_E14_callback_of_a_timer_thread_counts)
 	check_some(5);
 }
 
-#if ARCH_HAVE_SEQ && __SIZEOF_POINTER__ == 8
+/* Sanitizers know their threads. */
+#if ARCH_HAVE_SEQ && __SIZEOF_POINTER__ == 8 && !defined(TEST_SANITIZED)
 /*
  * A thread that a runtime of its own made, with thread-local storage that libc does not know. It
  * is a copy of a fresh thread's in which the thread pointer is replaced wherever it occurs.

@@ -3,6 +3,12 @@
 set(percpu_no_libc GLIBC_TUNABLES=glibc.pthread.rseq=0)
 set(percpu_shared PERCPU_RSEQ=off)
 
+# What cannot be had together with a sanitizer.
+set(percpu_sanitized OFF)
+if(CMAKE_C_FLAGS MATCHES "-fsanitize=")
+  set(percpu_sanitized ON)
+endif()
+
 # percpu_fault_test(NAME SOURCES file... [DEFINITIONS ...]): percpu_test() with the archive and test/faults/ in between.
 set(percpu_faults open opendir read sysconf getauxval mmap mprotect madvise syscall)
 list(TRANSFORM percpu_faults PREPEND "-Wl,--wrap=")
@@ -48,7 +54,8 @@ add_library(test_plugin MODULE faults/plugin.c)
 target_link_libraries(test_plugin PRIVATE percpu)
 percpu_warnings(test_plugin)
 set(percpu_plugin TEST_PLUGIN="$<TARGET_FILE:test_plugin>")
-percpu_test(test_process SOURCES test_process.c DEFINITIONS ${percpu_plugin}
+percpu_test(test_process SOURCES test_process.c
+  DEFINITIONS ${percpu_plugin} $<$<BOOL:${percpu_sanitized}>:TEST_SANITIZED>
   LIBS percpu ${CMAKE_DL_LIBS})
 add_dependencies(test_process test_plugin)
 percpu_modes(test_process)
@@ -71,7 +78,7 @@ percpu_test(test_early SOURCES test_early.c LIBS percpu early_unnamed DEFINITION
 percpu_modes(test_early)
 percpu_test(test_early_named SOURCES test_early.c LIBS early_named percpu)
 percpu_test(test_early_archive SOURCES test_early.c faults/early.c LIBS percpu_static)
-if(NOT CMAKE_C_FLAGS MATCHES "-fsanitize=")
+if(NOT percpu_sanitized)
   percpu_test(test_early_preinit SOURCES test_early.c LIBS early_named percpu
     DEFINITIONS TEST_PREINIT=1)
   percpu_modes(test_early_preinit)
@@ -80,7 +87,7 @@ if(NOT CMAKE_C_FLAGS MATCHES "-fsanitize=")
 endif()
 
 # What the library asks of libc's allocator and of the kernel, where nobody else asks as well.
-if(NOT CMAKE_C_FLAGS MATCHES "-fsanitize=")
+if(NOT percpu_sanitized)
   include(CheckFunctionExists)
   check_function_exists(__libc_malloc PERCPU_HAVE_LIBC_MALLOC)
   if(PERCPU_HAVE_LIBC_MALLOC)
