@@ -2,6 +2,8 @@
 /* Counters: nothing is ever lost, whatever happens to the memory, the fence and the threads. */
 #include "probe.h"
 
+#include "cpus.h"
+
 #include <stdbool.h>
 #include <sys/time.h>
 
@@ -36,19 +38,6 @@ static void add_ones(unsigned index, void *counter)
 	(void)index;
 	for (int i = 0; i < ADDS; i++)
 		percpu_counter_inc(counter);
-}
-
-/* The n-th CPU that this process may use; wraps. */
-static unsigned nth_cpu(unsigned n)
-{
-	cpu_set_t set;
-	unsigned cpu = 0;
-
-	CHECK_EQ(sched_getaffinity(0, sizeof(set), &set), 0);
-	n %= (unsigned)CPU_COUNT(&set);
-	for (;; cpu++)
-		if (CPU_ISSET(cpu, &set) && n-- == 0)
-			return cpu;
 }
 
 TEST(every_call_counts)
@@ -363,7 +352,7 @@ TEST(field_J4_sum_wraps_like_twos_complement)
 				percpu_counter_add(&counter, steps[j]);
 				model += (uint64_t)steps[j];
 				CHECK_EQ(percpu_counter_sum(&counter), (int64_t)model);
-				(void)test_pin(nth_cpu((unsigned)j));
+				go_to_nth_cpu((unsigned)j);
 				percpu_counter_sub(&counter, steps[j] / 3);
 				model -= (uint64_t)(steps[j] / 3);
 				CHECK_EQ(percpu_counter_sum(&counter), (int64_t)model);
@@ -375,14 +364,11 @@ TEST(field_J4_sum_wraps_like_twos_complement)
 static void add_and_migrate(unsigned index, void *counter)
 {
 	unsigned seed = index, turn = index;
-	cpu_set_t all;
 
-	CHECK_EQ(sched_getaffinity(0, sizeof(all), &all), 0);
 	while (!__atomic_load_n(&stop, __ATOMIC_RELAXED)) {
 		for (int i = 0; i < 200; i++)
 			percpu_counter_add(counter, rand_r(&seed) % 100);
-		(void)sched_setaffinity(0, sizeof(all), &all);
-		(void)test_pin(nth_cpu(turn++));
+		go_to_nth_cpu(turn++);
 	}
 }
 
@@ -408,7 +394,7 @@ TEST(sums_of_an_add_only_counter_never_go_backwards)
 
 static void add_on_one_cpu(unsigned index, void *counter)
 {
-	(void)test_pin(nth_cpu(index));
+	go_to_nth_cpu(index);
 	add_ones(index, counter);
 }
 
@@ -430,16 +416,12 @@ TEST(field_J1_sum_visits_cpus_that_nobody_uses)
 TEST(field_D6_affinity_does_not_hide_counts)
 {
 	struct percpu_counter counter;
-	cpu_set_t all;
 
-	CHECK_EQ(sched_getaffinity(0, sizeof(all), &all), 0);
 	CHECK_OK(percpu_counter_init(&counter));
 	for (unsigned i = 0; i < 8; i++) {
-		(void)sched_setaffinity(0, sizeof(all), &all);
-		(void)test_pin(nth_cpu(i));
+		go_to_nth_cpu(i);
 		percpu_counter_add(&counter, 1 << i);
-		(void)sched_setaffinity(0, sizeof(all), &all);
-		(void)test_pin(nth_cpu(i + 1));
+		go_to_nth_cpu(i + 1);
 		CHECK_EQ(percpu_counter_sum(&counter), (2 << i) - 1);
 	}
 }
@@ -453,16 +435,13 @@ static struct {
 static void go_up_and_down(unsigned index, void *counter)
 {
 	unsigned turn = index;
-	cpu_set_t all;
 
-	CHECK_EQ(sched_getaffinity(0, sizeof(all), &all), 0);
 	while (!__atomic_load_n(&stop, __ATOMIC_RELAXED)) {
 		__atomic_add_fetch(&pairs[index].begun, 1, __ATOMIC_SEQ_CST);
 		__asm__ volatile("" : : : "memory");
 		percpu_counter_inc(counter);
 		if (turn++ % 16 == 0) {
-			(void)sched_setaffinity(0, sizeof(all), &all);
-			(void)test_pin(nth_cpu(turn / 16));
+			go_to_nth_cpu(turn / 16);
 		}
 		percpu_counter_dec(counter);
 		__asm__ volatile("" : : : "memory");
@@ -628,7 +607,7 @@ static void take_ids(unsigned index, void *arg)
 {
 	(void)arg;
 	/* Ids of different slots are what could be alike. */
-	(void)test_pin(nth_cpu(index));
+	go_to_nth_cpu(index);
 	for (int i = 0; i < IDS_OF_THREAD; i++)
 		take_id();
 }

@@ -351,11 +351,11 @@ TEST(field_C7_without_any_file_libc_is_asked_and_not_trusted_alone)
 {
 	fault_arm(FAULT_OPEN, 1, FAULT_ALWAYS, ENOENT);
 	fault_arm(FAULT_OPENDIR, 1, FAULT_ALWAYS, ENOENT);
-	fault_sysconf(2);
+	fault_sysconf_answers(2);
 	CHECK_EQ(percpu__cpus_possible(), 256);
-	fault_sysconf(300);
+	fault_sysconf_answers(300);
 	CHECK_EQ(percpu__cpus_possible(), 300);
-	fault_sysconf(0);
+	fault_sysconf_answers(0);
 	fault_arm(FAULT_SYSCONF, 1, FAULT_ALWAYS, EINVAL);
 	CHECK_EQ(percpu__cpus_possible(), 256);
 	fault_clear();

@@ -2,6 +2,8 @@
 /* Limited counters: never above the limit, and refused only for a reason. */
 #include "probe.h"
 
+#include "cpus.h"
+
 #include <stdbool.h>
 #include <sys/time.h>
 
@@ -12,21 +14,6 @@
 #define THREADS 6
 
 static struct percpu_limit limit;
-
-/* The n-th CPU that this process may use; wraps. */
-static void go_to_nth_cpu(unsigned n)
-{
-	static cpu_set_t all;
-
-	if (CPU_COUNT(&all) == 0)
-		CHECK_EQ(sched_getaffinity(0, sizeof(all), &all), 0);
-	n %= (unsigned)CPU_COUNT(&all);
-	for (unsigned cpu = 0;; cpu++)
-		if (CPU_ISSET(cpu, &all) && n-- == 0) {
-			(void)test_pin(cpu);
-			return;
-		}
-}
 
 /*
  * The numbered invariants of src/limit.c, at rest. Copies in slots hold a count, a ceiling that

@@ -104,7 +104,7 @@ PROBE(registers_with_a_length)
 	unsigned features, refused, length;
 
 	CHECK_EQ(sscanf(probe_argument, "%u %u %u", &features, &refused, &length), 3);
-	fault_auxval(features);
+	fault_auxval_answers(features);
 	fault_arm(FAULT_RSEQ, 1, refused, EINVAL);
 	test_threads(1, register_and_end, NULL);
 	CHECK_EQ(fault_registrations().last_length, length);

@@ -2,6 +2,8 @@
 /* Zoned counters: a total that is read with one load, off by no more than it says. */
 #include "test.h"
 
+#include "cpus.h"
+
 #include <stdbool.h>
 #include <sys/time.h>
 
@@ -10,21 +12,6 @@
 #define THREADS 6
 
 static struct percpu_zone zone;
-
-/* The n-th CPU that this process may use; wraps. */
-static void go_to_nth_cpu(unsigned n)
-{
-	static cpu_set_t all;
-
-	if (CPU_COUNT(&all) == 0)
-		CHECK_EQ(sched_getaffinity(0, sizeof(all), &all), 0);
-	n %= (unsigned)CPU_COUNT(&all);
-	for (unsigned cpu = 0;; cpu++)
-		if (CPU_ISSET(cpu, &all) && n-- == 0) {
-			(void)test_pin(cpu);
-			return;
-		}
-}
 
 /* Z1 of src/zone.c, and what read promises, at rest. */
 static void check_at_rest(int64_t total)

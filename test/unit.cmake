@@ -9,13 +9,24 @@ if(CMAKE_C_FLAGS MATCHES "-fsanitize=")
   set(percpu_sanitized ON)
 endif()
 
-# percpu_fault_test(NAME SOURCES file... [DEFINITIONS ...]): percpu_test() with the archive and test/faults/ in between.
-set(percpu_faults open opendir read sysconf getauxval mmap mprotect madvise syscall)
-list(TRANSFORM percpu_faults PREPEND "-Wl,--wrap=")
+# The library once more, with other names for what can be made to fail (test/faults/).
+get_target_property(percpu_sources percpu_objects SOURCES)
+list(TRANSFORM percpu_sources PREPEND ${PROJECT_SOURCE_DIR}/src/)
+add_library(percpu_faulty STATIC ${percpu_sources})
+target_include_directories(percpu_faulty PUBLIC ${PROJECT_SOURCE_DIR}/include)
+target_compile_definitions(percpu_faulty PRIVATE _GNU_SOURCE
+  PUBLIC $<TARGET_PROPERTY:percpu_objects,INTERFACE_COMPILE_DEFINITIONS>)
+target_link_libraries(percpu_faulty PRIVATE Threads::Threads)
+percpu_warnings(percpu_faulty)
+foreach(call open opendir read sysconf getauxval mmap mprotect madvise syscall)
+  target_compile_definitions(percpu_faulty PRIVATE ${call}=fault_${call})
+endforeach()
+
+# percpu_fault_test(NAME SOURCES file... [DEFINITIONS ...]): percpu_test() with that library.
 function(percpu_fault_test name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;DEFINITIONS")
   percpu_test(${name} SOURCES ${arg_SOURCES} faults/faults.c DEFINITIONS ${arg_DEFINITIONS}
-    LIBS percpu_static LINK_OPTIONS ${percpu_faults})
+    LIBS percpu_faulty)
 endfunction()
 
 # percpu_modes(NAME): the same tests in the two other modes.

@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -95,12 +96,12 @@ void fault_sysfs(const char *dir)
 	sysfs = dir;
 }
 
-void fault_sysconf(long answer)
+void fault_sysconf_answers(long answer)
 {
 	sysconf_answer = answer;
 }
 
-void fault_auxval(unsigned long answer)
+void fault_auxval_answers(unsigned long answer)
 {
 	auxval_answer = answer;
 }
@@ -149,27 +150,18 @@ static const char *redirect(const char *path, char *buffer, size_t size)
 	return buffer;
 }
 
-int __real_open(const char *path, int flags, ...);
-DIR *__real_opendir(const char *path);
-ssize_t __real_read(int fd, void *buffer, size_t size);
-long __real_sysconf(int name);
-unsigned long __real_getauxval(unsigned long type);
-void *__real_mmap(void *address, size_t size, int protection, int flags, int fd, off_t offset);
-int __real_mprotect(void *address, size_t size, int protection);
-int __real_madvise(void *address, size_t size, int advice);
-long __real_syscall(long number, ...);
+/* The library's calls, by the names it knows them under here (test/unit.cmake). */
+int fault_open(const char *path, int flags, ...);
+DIR *fault_opendir(const char *path);
+ssize_t fault_read(int fd, void *buffer, size_t size);
+long fault_sysconf(int name);
+unsigned long fault_getauxval(unsigned long type);
+void *fault_mmap(void *address, size_t size, int protection, int flags, int fd, off_t offset);
+int fault_mprotect(void *address, size_t size, int protection);
+int fault_madvise(void *address, size_t size, int advice);
+long fault_syscall(long number, ...);
 
-int __wrap_open(const char *path, int flags, ...);
-DIR *__wrap_opendir(const char *path);
-ssize_t __wrap_read(int fd, void *buffer, size_t size);
-long __wrap_sysconf(int name);
-unsigned long __wrap_getauxval(unsigned long type);
-void *__wrap_mmap(void *address, size_t size, int protection, int flags, int fd, off_t offset);
-int __wrap_mprotect(void *address, size_t size, int protection);
-int __wrap_madvise(void *address, size_t size, int advice);
-long __wrap_syscall(long number, ...);
-
-int __wrap_open(const char *path, int flags, ...)
+int fault_open(const char *path, int flags, ...)
 {
 	char buffer[512];
 	va_list args;
@@ -181,61 +173,61 @@ int __wrap_open(const char *path, int flags, ...)
 	va_end(args);
 	if (fails(FAULT_OPEN))
 		return -1;
-	result = __real_open(redirect(path, buffer, sizeof(buffer)), flags, mode);
+	result = open(redirect(path, buffer, sizeof(buffer)), flags, mode);
 	watch(FAULT_OPEN, 1);
 	return result;
 }
 
-DIR *__wrap_opendir(const char *path)
+DIR *fault_opendir(const char *path)
 {
 	char buffer[512];
 
-	return fails(FAULT_OPENDIR) ? NULL : __real_opendir(redirect(path, buffer, sizeof(buffer)));
+	return fails(FAULT_OPENDIR) ? NULL : opendir(redirect(path, buffer, sizeof(buffer)));
 }
 
-ssize_t __wrap_read(int fd, void *buffer, size_t size)
+ssize_t fault_read(int fd, void *buffer, size_t size)
 {
 	static int interrupted;
 
 	if (fails(FAULT_READ))
 		return -1;
 	if (!byte_by_byte)
-		return __real_read(fd, buffer, size);
+		return read(fd, buffer, size);
 	interrupted = !interrupted;
 	if (interrupted) {
 		errno = EINTR;
 		return -1;
 	}
-	return __real_read(fd, buffer, size < 1 ? size : 1);
+	return read(fd, buffer, size < 1 ? size : 1);
 }
 
-long __wrap_sysconf(int name)
+long fault_sysconf(int name)
 {
 	if (fails(FAULT_SYSCONF))
 		return -1;
-	return sysconf_answer && name != _SC_PAGESIZE ? sysconf_answer : __real_sysconf(name);
+	return sysconf_answer && name != _SC_PAGESIZE ? sysconf_answer : sysconf(name);
 }
 
-unsigned long __wrap_getauxval(unsigned long type)
+unsigned long fault_getauxval(unsigned long type)
 {
-	return auxval_answer ? auxval_answer : __real_getauxval(type);
+	return auxval_answer ? auxval_answer : getauxval(type);
 }
 
-void *__wrap_mmap(void *address, size_t size, int protection, int flags, int fd, off_t offset)
+void *fault_mmap(void *address, size_t size, int protection, int flags, int fd, off_t offset)
 {
 	if (fails(FAULT_MMAP))
 		return MAP_FAILED;
-	return __real_mmap(address, size, protection, flags, fd, offset);
+	return mmap(address, size, protection, flags, fd, offset);
 }
 
-int __wrap_mprotect(void *address, size_t size, int protection)
+int fault_mprotect(void *address, size_t size, int protection)
 {
-	return fails(FAULT_MPROTECT) ? -1 : __real_mprotect(address, size, protection);
+	return fails(FAULT_MPROTECT) ? -1 : mprotect(address, size, protection);
 }
 
-int __wrap_madvise(void *address, size_t size, int advice)
+int fault_madvise(void *address, size_t size, int advice)
 {
-	return fails(FAULT_MADVISE) ? -1 : __real_madvise(address, size, advice);
+	return fails(FAULT_MADVISE) ? -1 : madvise(address, size, advice);
 }
 
 static void note_registration(uint32_t length, int flags)
@@ -249,7 +241,7 @@ static void note_registration(uint32_t length, int flags)
 }
 
 /* Takes six arguments whatever the number: what was not passed is not looked at by the kernel. */
-long __wrap_syscall(long number, ...)
+long fault_syscall(long number, ...)
 {
 	enum fault kind = FAULT_KINDS;
 	long a[6], result;
@@ -267,7 +259,7 @@ long __wrap_syscall(long number, ...)
 		kind = FAULT_AFFINITY;
 	if (kind != FAULT_KINDS && fails(kind))
 		return -1;
-	result = __real_syscall(number, a[0], a[1], a[2], a[3], a[4], a[5]);
+	result = syscall(number, a[0], a[1], a[2], a[3], a[4], a[5]);
 	if (kind == FAULT_RSEQ && result == 0)
 		note_registration((uint32_t)a[1], (int)a[2]);
 	if (kind != FAULT_KINDS)

@@ -2,9 +2,9 @@
 /*
  * What the library asks of libc and the kernel, made to fail on order.
  *
- * For programs declared with percpu_fault_test(): they link the archive, and the linker sends the
- * calls below, of the library and of the test, through faults.c (--wrap). Nothing fails and
- * nothing is redirected until it is asked for. Counts are exact with any number of threads.
+ * For programs declared with percpu_fault_test(): they link the library compiled once more, in
+ * which these calls go to faults.c. The test's own calls do not. Nothing fails and nothing is
+ * redirected until it is asked for. Counts are exact with any number of threads.
  *
  * A start of the library that goes wrong is asked for in the environment of a new process:
  *	PERCPU_TEST_FAULTS="kind first times errno; ..."   as fault_arm(), kinds by number
@@ -45,8 +45,8 @@ void fault_read_byte_by_byte(int on);
 /* DIR for /sys/devices/system/cpu, NULL for the real one. */
 void fault_sysfs(const char *dir);
 /* What sysconf() and getauxval() answer, whatever is asked; 0: the truth. */
-void fault_sysconf(long answer);
-void fault_auxval(unsigned long answer);
+void fault_sysconf_answers(long answer);
+void fault_auxval_answers(unsigned long answer);
 
 /* Called before and after each call of a kind that can fail; NULL for nobody. */
 extern void (*fault_watcher)(enum fault kind, int after);
