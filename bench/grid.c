@@ -10,6 +10,7 @@
 #include "kernel.h"
 
 #define CELL 18
+#define NAME 28
 #define MOST_SIZES 16
 #define MOST_COLUMNS 8
 
@@ -144,7 +145,8 @@ static void print_line(const struct grid *grid, const struct cell *first)
 {
 	size_t i;
 
-	printf("%s%-*s", first->kernel ? "kernel " : "", first->kernel ? 13 : 20, first->method);
+	printf("%s%-*s", first->kernel ? "kernel " : "", first->kernel ? NAME - 7 : NAME,
+	       first->method);
 	for (i = 0; i < grid->ncolumns; i++)
 		if (has_column(grid, first->size, grid->columns[i]))
 			print_cell(find(grid, first, grid->columns[i]));
@@ -175,7 +177,7 @@ static void print_size(const struct bench_plan *plan, const struct grid *grid, c
 		       plan->table->name, size, mib);
 	else
 		printf("\n%s: %s, ns per operation (ratio)\n", plan->table->name, size);
-	printf("%-20s", "");
+	printf("%-*s", NAME, "");
 	for (i = 0; i < grid->ncolumns; i++)
 		if (has_column(grid, size, grid->columns[i]))
 			printf("%*s", CELL, grid->columns[i]);

@@ -562,11 +562,18 @@ static void free_plan(struct bench_plan *plan)
 static void read_kernel(struct bench_plan *plan)
 {
 	const char *path = plan->options->kernel_file, *why;
+	struct kernel_machine machine;
 
 	path = path ? path : KERNEL_FILE;
-	plan->kernel = kernel_read(path, &plan->nkernel, &why);
+	plan->kernel = kernel_read(path, &plan->nkernel, &machine, &why);
 	if (!plan->kernel)
 		bench_note(plan, "no rows of the kernel: %s: %s", path, why);
+	if (*machine.kernel)
+		bench_note(plan,
+			   "rows of the kernel are from %s, preemption %s; of its %.0f totals "
+			   "%.0f are wrong",
+			   machine.kernel, machine.preemption, machine.checked, machine.wrong);
+	plan->status |= machine.wrong > 0;
 }
 
 int bench_run(const struct bench_table *table, const struct bench_options *options)

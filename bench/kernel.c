@@ -69,6 +69,19 @@ static int parse(const char *line, struct kernel_row *row)
 	return 1;
 }
 
+static void parse_machine(const char *line, struct kernel_machine *machine)
+{
+	char table[32];
+
+	if (*line != '{' || !take_text(line, "table", table, sizeof(table)) ||
+	    strcmp(table, "kernel_machine") != 0)
+		return;
+	take_text(line, "kernel", machine->kernel, sizeof(machine->kernel));
+	take_text(line, "preemption", machine->preemption, sizeof(machine->preemption));
+	machine->checked = take_number(line, "checked");
+	machine->wrong = take_number(line, "wrong");
+}
+
 static struct kernel_row *append(struct kernel_row *rows, size_t *n, const struct kernel_row *row,
 				 const char *line)
 {
@@ -109,13 +122,15 @@ static const char *why_not(int err)
 	}
 }
 
-struct kernel_row *kernel_read(const char *path, size_t *n, const char **why)
+struct kernel_row *kernel_read(const char *path, size_t *n, struct kernel_machine *machine,
+			       const char **why)
 {
 	FILE *file = fopen(path, "re");
 	struct kernel_row *rows = NULL, row;
 	char line[1024];
 
 	*n = 0;
+	memset(machine, 0, sizeof(*machine));
 	if (!file) {
 		*why = why_not(errno);
 		return NULL;
@@ -125,6 +140,8 @@ struct kernel_row *kernel_read(const char *path, size_t *n, const char **why)
 		memset(&row, 0, sizeof(row));
 		if (parse(line, &row))
 			rows = append(rows, n, &row, line);
+		else
+			parse_machine(line, machine);
 	}
 	fclose(file);
 	point(rows, *n);

@@ -18,8 +18,15 @@ struct kernel_row {
 	char *line;
 };
 
-/* NULL-able: rows, and their number; or why there are none. */
-struct kernel_row *kernel_read(const char *path, size_t *n, const char **why);
+/* What the module says of the kernel and of its own checks; "" where it says nothing. */
+struct kernel_machine {
+	char kernel[96], preemption[32];
+	double checked, wrong; /* totals */
+};
+
+/* Rows and their number; or NULL and why there are none. */
+struct kernel_row *kernel_read(const char *path, size_t *n, struct kernel_machine *machine,
+			       const char **why);
 void kernel_free(struct kernel_row *rows, size_t n);
 
 #endif

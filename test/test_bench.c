@@ -322,13 +322,14 @@ static struct kernel_row *read_lines(const char *lines, size_t *n)
 {
 	char path[] = "/tmp/percpu-bench-XXXXXX";
 	struct kernel_row *rows;
+	struct kernel_machine machine;
 	int fd = mkstemp(path);
 	const char *why;
 
 	CHECK(fd >= 0);
 	CHECK_EQ(write(fd, lines, strlen(lines)), strlen(lines));
 	close(fd);
-	rows = kernel_read(path, n, &why);
+	rows = kernel_read(path, n, &machine, &why);
 	unlink(path);
 	return rows;
 }
@@ -344,6 +345,7 @@ TEST(kernel_rows_are_lines_with_the_keys_of_the_bench_and_nothing_else)
 		"{\"table\":\"kernel_local\",\"method\":\"a\",\"threads\":0,\"param\":\"\","
 		"\"unit\":\"ns/op\"}\n"
 		"{\"table\":\"kernel_local\",\"method\":\"unfinished\n";
+	struct kernel_machine machine;
 	struct kernel_row *rows;
 	const char *why;
 	size_t n;
@@ -357,7 +359,7 @@ TEST(kernel_rows_are_lines_with_the_keys_of_the_bench_and_nothing_else)
 	kernel_free(rows, n);
 	rows = read_lines("", &n);
 	CHECK(rows == NULL && n == 0);
-	CHECK(kernel_read("/no/such/file", &n, &why) == NULL);
+	CHECK(kernel_read("/no/such/file", &n, &machine, &why) == NULL);
 }
 
 /* A table in which each way takes the time given, on one size. */

@@ -73,7 +73,7 @@ done
 
 # The array that no cache holds has a size of this machine's own.
 cat >"$dir/kernel.json" <<EOF
-{"table":"kernel_machine","kernel":"Linux 6.1.0","cpus":2}
+{"table":"kernel_machine","kernel":"6.1.0 x86_64","preemption":"voluntary","cpus":2,"checked":9,"wrong":0}
 {"table":"kernel_local","method":"local_t","threads":1,"param":"inc 1048576","ns_min":1.25,"ns_median":1.5,"wall_ns_median":2,"ratio":1.01,"unit":"ns/op"}
 {"table":"kernel_cmpxchg","method":"cmpxchg_local","threads":1,"param":"","ns_min":1,"ns_median":77.5,"wall_ns_median":null,"ratio":1,"unit":"cycles/op"}
 {"table":"kernel_local","method":"cut o
@@ -104,18 +104,28 @@ done
 has_row kernel_local local_t 1 "inc 1048576"
 has_row "local (historic)" "local_t inc" 1 "x86-32 2.13 GHz Core Duo 2, array_longs 1048576, preempt n"
 [ "$(grep -c '"table":"kernel_' "$dir/out")" -eq 2 ] || fail "local: not two rows of the kernel"
+grep -q "6.1.0 x86_64, preemption voluntary; of its 9 totals 0 are wrong" "$dir/out" ||
+	fail "local: which kernel?"
+sed 's/"wrong":0/"wrong":1/' "$dir/kernel.json" >"$dir/wrong.json"
 
+# So short a run may or may not find that the default loses.
 status=0
-"$percpu" bench --seconds 0.01 "--kernel=$dir/kernel.json" --verify-default local \
+"$percpu" bench --seconds 0.01 --reference "--kernel=$dir/kernel.json" --verify-default local \
 	>"$dir/out" 2>"$dir/err" || status=$?
 case $status in
 0) [ ! -s "$dir/err" ] || fail "verified in spite of: $(cat "$dir/err")" ;;
 1) grep -q "^percpu bench: family .* loses" "$dir/err" || fail "status 1 without a reason" ;;
 *) fail "--verify-default ended with $status" ;;
 esac
+grep -qE '^atomic_long +atomic +118 \([0-9.]+\)' "$dir/out" || fail "local: no historic line beside ours"
 grep -qE '^kernel local_t +1\.50 \(1\.01\)' "$dir/out" || fail "local: no line of the kernel"
 grep -qE '^cmpxchg_local .* 77\.50 .*cycles/op' "$dir/out" || fail "local: no cycles of the kernel"
 grep -qE '^ +inc +add +add_return +read$' "$dir/out" || fail "local: no line of columns"
+status=0
+"$percpu" bench --seconds 0.01 --csv "--kernel=$dir/wrong.json" local >"$dir/out" || status=$?
+[ "$status" -eq 1 ] || fail "a wrong total of the kernel: status $status"
+grep -q '^kernel_local,local_t,1,inc 1048576,1.2500,1.5000,2.0000,1.0100,ns/op,$' "$dir/out" ||
+	fail "local: csv: no row of the kernel"
 
 bench --json --reference cmpxchg contended
 for method in "locked cmpxchg" "signal mask save" "signal mask restore" \
