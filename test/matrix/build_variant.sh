@@ -41,6 +41,7 @@ echo 'int main(void) { return 0; }' >probe.c
 # The words of flags are meant to be split.
 # shellcheck disable=SC2086
 "$compiler" $flags $link probe.c -o probe -pthread >log 2>&1 || skip_missing "$package"
+./probe || skip "such programs do not run here"
 
 warnings="-Wall -Wextra -Wshadow -Wconversion -Wundef -Wstrict-prototypes -Werror"
 compile()
