@@ -211,6 +211,11 @@ check_presets_and_tests()
 		while read -r name; do
 			grep -rqF "$name" "$source/test" || echo "design.md: no test $name"
 		done >>"$work/drift"
+	sed -n '/^## Field failures/,$p' "$source/doc/design.md" |
+		grep -oE '`[A-Za-z0-9]+(_[A-Za-z0-9]+){3,}' | tr -d '`' | sort -u |
+		while read -r name; do
+			grep -rqF "$name" "$source/test" || echo "design.md: no test $name"
+		done >>"$work/drift"
 	grep -rohE '\bfield_[A-Z][0-9]+_' "$source/test" | sort -u | sed 's/field_\(.*\)_/\1/' |
 		while read -r number; do
 			grep -q "^| $number |" "$source/doc/design.md" || echo "design.md: no entry $number"
