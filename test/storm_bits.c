@@ -11,13 +11,6 @@
 
 #include "storm_engine.h"
 
-#if PERCPU__WORD_MAX == 8
-#define FOR_WIDTHS(DEFINE)                                                                         \
-	DEFINE(1, uint8_t) DEFINE(2, uint16_t) DEFINE(4, uint32_t) DEFINE(8, uint64_t)
-#else
-#define FOR_WIDTHS(DEFINE) DEFINE(1, uint8_t) DEFINE(2, uint16_t) DEFINE(4, uint32_t)
-#endif
-
 #define OBJECTS 2u
 
 /* Every slot of every object is looked at in the end: less of it where there are many. */
@@ -90,7 +83,7 @@ static inline bool next_job(struct storm_context *c, const struct share *share, 
 #define DEFINE_OR_AND(w, type)                                                                     \
 	DEFINE_BITS(or, w, type, one)                                                              \
 	DEFINE_BITS(and, w, type, ~one)
-FOR_WIDTHS(DEFINE_OR_AND)
+STORM_WIDTHS(DEFINE_OR_AND)
 
 static bool clears(const struct storm_plan *plan)
 {
@@ -165,5 +158,5 @@ static void check_bits(struct storm_plan *plan, const struct storm_context *cont
 	}
 #define BITS_PLANS(w, type) BITS_PLAN(or, w), BITS_PLAN(and, w),
 
-static struct storm_plan plans[] = {FOR_WIDTHS(BITS_PLANS)};
+static struct storm_plan plans[] = {STORM_WIDTHS(BITS_PLANS)};
 const struct storm_list storm_bits = {plans, sizeof(plans) / sizeof(plans[0])};

@@ -24,6 +24,14 @@
 
 #include <percpu/percpu.h>
 
+/* DEFINE(w, type) for every width of words on this CPU. */
+#if PERCPU__WORD_MAX == 8
+#define STORM_WIDTHS(DEFINE)                                                                       \
+	DEFINE(1, uint8_t) DEFINE(2, uint16_t) DEFINE(4, uint32_t) DEFINE(8, uint64_t)
+#else
+#define STORM_WIDTHS(DEFINE) DEFINE(1, uint8_t) DEFINE(2, uint16_t) DEFINE(4, uint32_t)
+#endif
+
 /* A worker and the handlers that can be on top of it. */
 #define STORM_LEVELS 4
 #define STORM_WORKERS 8u

@@ -125,7 +125,7 @@ static uint64_t measure_statics(const struct storm_plan *plan, unsigned slot)
 
 /* ---- ids ---- */
 
-/* One bit a number: the numbers of a slot beside each other, without memory where there are none. */
+/* One bit a number, those of a slot side by side; where there are none there is no memory. */
 #define ID_VALUES (1ull << 25)
 
 static struct percpu_id id;

@@ -14,13 +14,6 @@
 
 #if ARCH_HAVE_SEQ
 
-#if ARCH_HAVE_SEQ_8
-#define FOR_WIDTHS(DEFINE)                                                                         \
-	DEFINE(1, uint8_t) DEFINE(2, uint16_t) DEFINE(4, uint32_t) DEFINE(8, uint64_t)
-#else
-#define FOR_WIDTHS(DEFINE) DEFINE(1, uint8_t) DEFINE(2, uint16_t) DEFINE(4, uint32_t)
-#endif
-
 /*
  * Committed words: the upper half is the generation's number, the lower one a mark of whoever
  * made it, so that what belongs to a generation differs from what a late caller would have made.
@@ -91,7 +84,7 @@ static uint64_t next_generation(struct storm_context *c, uint64_t old)
 		for (unsigned slot = 0; slot < percpu_ncpus(); slot++)                             \
 			must_belong_##w(plan, slot);                                               \
 	}
-FOR_WIDTHS(DEFINE_STORE_COMMIT)
+STORM_WIDTHS(DEFINE_STORE_COMMIT)
 
 /* ---- copy_commit ---- */
 
@@ -238,7 +231,7 @@ static void check_list(struct storm_plan *plan, const struct storm_context *cont
 
 static struct storm_plan plans[] = {
 	/* clang-format off */
-	FOR_WIDTHS(STORE_COMMIT_PLAN)
+	STORM_WIDTHS(STORE_COMMIT_PLAN)
 	/* clang-format on */
 	{.name = "copy_commit",
 	 .run = copy_commit,

@@ -16,14 +16,6 @@
 
 #include "storm_engine.h"
 
-/* DEFINE(w, type) for every width of words on this CPU. */
-#if PERCPU__WORD_MAX == 8
-#define FOR_WIDTHS(DEFINE)                                                                         \
-	DEFINE(1, uint8_t) DEFINE(2, uint16_t) DEFINE(4, uint32_t) DEFINE(8, uint64_t)
-#else
-#define FOR_WIDTHS(DEFINE) DEFINE(1, uint8_t) DEFINE(2, uint16_t) DEFINE(4, uint32_t)
-#endif
-
 #define MASK(w) (~0ull >> (64 - 8 * (w)))
 
 static uint64_t word_at(const struct storm_plan *plan, unsigned index, unsigned slot)
@@ -56,7 +48,7 @@ static uint64_t measure_token(const struct storm_plan *plan, unsigned slot)
 		if (!storm_done_at_once(c, percpu__seq_add_##w(p, n)))                             \
 			percpu__shared_add(p, n, w);                                               \
 	}
-FOR_WIDTHS(DEFINE_DIRECT_ADD)
+STORM_WIDTHS(DEFINE_DIRECT_ADD)
 
 #define DEFINE_ADDITION(name, w, type, call, amount)                                               \
 	static void name##_##w(struct storm_context *c, unsigned calls)                            \
@@ -79,7 +71,7 @@ FOR_WIDTHS(DEFINE_DIRECT_ADD)
 	DEFINE_ADDITION(sub, w, type, percpu_this_sub(p, n), 0 - n)                                \
 	DEFINE_ADDITION(inc, w, type, percpu_this_inc(p), 1)                                       \
 	DEFINE_ADDITION(dec, w, type, percpu_this_dec(p), -1)
-FOR_WIDTHS(DEFINE_ADDITIONS)
+STORM_WIDTHS(DEFINE_ADDITIONS)
 
 /* ---- add_return ---- */
 
@@ -104,7 +96,7 @@ FOR_WIDTHS(DEFINE_ADDITIONS)
 			storm_count_slot(c, slot, 1, (type)(sum - 1));                             \
 		}                                                                                  \
 	}
-FOR_WIDTHS(DEFINE_ADD_RETURN)
+STORM_WIDTHS(DEFINE_ADD_RETURN)
 
 /* ---- xchg ---- */
 
@@ -131,7 +123,7 @@ FOR_WIDTHS(DEFINE_ADD_RETURN)
 			storm_count_slot(c, slot, storm_mix(put) - storm_mix(got), 0);             \
 		}                                                                                  \
 	}
-FOR_WIDTHS(DEFINE_XCHG)
+STORM_WIDTHS(DEFINE_XCHG)
 
 /* ---- cmpxchg ---- */
 
@@ -165,7 +157,7 @@ FOR_WIDTHS(DEFINE_XCHG)
 			storm_count_slot(c, slot, 1, old);                                         \
 		}                                                                                  \
 	}
-FOR_WIDTHS(DEFINE_CMPXCHG)
+STORM_WIDTHS(DEFINE_CMPXCHG)
 
 /* ---- cmpxchg2 ---- */
 
@@ -202,11 +194,11 @@ FOR_WIDTHS(DEFINE_CMPXCHG)
 			storm_count_slot(c, slot, 1, (type)(old + old2));                          \
 		}                                                                                  \
 	}
-FOR_WIDTHS(DEFINE_CMPXCHG2)
+STORM_WIDTHS(DEFINE_CMPXCHG2)
 
 /* ---- write and read ---- */
 
-/* Values that show when halves of two of them are mixed: the upper half is the lower one inverted. */
+/* Values that show when two are mixed: the upper half is the lower one inverted. */
 static uint64_t whole(uint64_t lower, unsigned width)
 {
 	unsigned bits = 4 * width;
@@ -236,7 +228,7 @@ static void must_be_whole(const struct storm_context *c, uint64_t value)
 			storm_count(c, 0);                                                         \
 		}                                                                                  \
 	}
-FOR_WIDTHS(DEFINE_WRITE)
+STORM_WIDTHS(DEFINE_WRITE)
 
 /* ---- The table ---- */
 
@@ -266,5 +258,5 @@ FOR_WIDTHS(DEFINE_WRITE)
 		 .by_slot = true,                                                                  \
 		 .aborts = true},
 
-static struct storm_plan plans[] = {FOR_WIDTHS(WORD_PLANS)};
+static struct storm_plan plans[] = {STORM_WIDTHS(WORD_PLANS)};
 const struct storm_list storm_words = {plans, sizeof(plans) / sizeof(plans[0])};

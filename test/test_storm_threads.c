@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Threads in odd states count exactly: their first call on top of their first call, made by libc for a timer,
- * sharing memory with a vfork child, handing objects over.
+ * Threads in odd states count exactly: their first call on top of their first call, made by libc
+ * for a timer, sharing memory with a vfork child, handing objects over.
  */
 #include "test.h"
 
