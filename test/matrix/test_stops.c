@@ -64,8 +64,12 @@ static bool find_descriptor(pid_t tid, struct descriptor *d)
 	struct rseq_configuration rseq;
 	uint64_t address = 0;
 
-	if (ptrace(GET_RSEQ_CONFIGURATION, tid, (void *)sizeof(rseq), &rseq) < 0)
-		test_skip("this kernel does not tell about rseq: %s", strerror(errno));
+	if (ptrace(GET_RSEQ_CONFIGURATION, tid, (void *)sizeof(rseq), &rseq) < 0) {
+		/* A thread may be killed while it is stopped. */
+		if (errno != ESRCH)
+			test_skip("this kernel does not tell about rseq: %s", strerror(errno));
+		return false;
+	}
 	return rseq.area != 0 &&
 	       read_memory(tid, rseq.area + RSEQ_CS_OFFSET, &address, sizeof(address)) &&
 	       address != 0 && read_memory(tid, address, d, sizeof(*d));
