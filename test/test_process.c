@@ -22,6 +22,10 @@ static void make_word(void)
 	CHECK(word != NULL);
 }
 
+static int stop;
+
+/* Sanitizers that watch threads make copies of these children, or fail with them. */
+#if !defined(TEST_SANITIZED_THREADS)
 /* Two CPUs of this process, or the test is skipped. */
 static void two_cpus(unsigned *one, unsigned *other)
 {
@@ -36,7 +40,6 @@ static void two_cpus(unsigned *one, unsigned *other)
 		test_skip("one CPU");
 }
 
-static int stop;
 static int64_t sibling_adds;
 
 static void add_beside_the_child(unsigned index, void *arg)
@@ -140,6 +143,7 @@ TEST(field_E1_clone_that_shares_memory_counts_beside_a_sibling)
 {
 	check_exact_beside(run_clone_child);
 }
+#endif
 
 /* Everything that takes the library's lock, and everything that a slot's lock protects. */
 static struct percpu_limit limit_of_parent;
@@ -295,6 +299,7 @@ TEST(field_E3_forked_child_finds_the_area_whole)
 	test_crew_join(crew);
 }
 
+#if !defined(TEST_SANITIZED_THREADS)
 /* A thread of libc's own making runs the callback. */
 static sem_t called;
 
@@ -325,6 +330,7 @@ TEST(field_E14_callback_of_a_timer_thread_counts)
 	timer_delete(timer);
 	check_some(5);
 }
+#endif
 
 /* Sanitizers know their threads. */
 #if ARCH_HAVE_SEQ && __SIZEOF_POINTER__ == 8 && !defined(TEST_SANITIZED)

@@ -3,10 +3,15 @@
 set(percpu_no_libc GLIBC_TUNABLES=glibc.pthread.rseq=0)
 set(percpu_shared PERCPU_RSEQ=off)
 
-# What cannot be had together with a sanitizer.
+# What cannot be had together with a sanitizer, or with one that has an end of its own for threads.
 set(percpu_sanitized OFF)
+set(percpu_sanitizer)
 if(CMAKE_C_FLAGS MATCHES "-fsanitize=")
   set(percpu_sanitized ON)
+  set(percpu_sanitizer TEST_SANITIZED)
+  if(CMAKE_C_FLAGS MATCHES "-fsanitize=(thread|memory)")
+    list(APPEND percpu_sanitizer TEST_SANITIZED_THREADS)
+  endif()
 endif()
 
 # The library once more, with other names for what can be made to fail (test/faults/).
@@ -25,8 +30,8 @@ endforeach()
 # percpu_fault_test(NAME SOURCES file... [DEFINITIONS ...]): percpu_test() with that library.
 function(percpu_fault_test name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;DEFINITIONS")
-  percpu_test(${name} SOURCES ${arg_SOURCES} faults/faults.c DEFINITIONS ${arg_DEFINITIONS}
-    LIBS percpu_faulty)
+  percpu_test(${name} SOURCES ${arg_SOURCES} faults/faults.c LIBS percpu_faulty
+    DEFINITIONS ${arg_DEFINITIONS} ${percpu_sanitizer})
 endfunction()
 
 # percpu_modes(NAME): the same tests in the two other modes.
@@ -66,7 +71,7 @@ target_link_libraries(test_plugin PRIVATE percpu)
 percpu_warnings(test_plugin)
 set(percpu_plugin TEST_PLUGIN="$<TARGET_FILE:test_plugin>")
 percpu_test(test_process SOURCES test_process.c
-  DEFINITIONS ${percpu_plugin} $<$<BOOL:${percpu_sanitized}>:TEST_SANITIZED>
+  DEFINITIONS ${percpu_plugin} ${percpu_sanitizer}
   LIBS percpu ${CMAKE_DL_LIBS})
 add_dependencies(test_process test_plugin)
 percpu_modes(test_process)
