@@ -21,3 +21,4 @@ percpu_local_way(twovalue atomic)
 # Contexts, one instruction after the other: optimised always, so that there are not too many.
 percpu_test(test_local_contexts SOURCES local_contexts.c local_subjects.c COMPILE_OPTIONS -O2)
 percpu_test(test_local_storm LABELS storm SOURCES local_storm.c local_subjects.c)
+percpu_test(test_local_handlers SOURCES local_handlers.c)

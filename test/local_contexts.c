@@ -17,16 +17,9 @@
 #include <sys/syscall.h>
 
 #include "local_subjects.h"
+#include "sanitizers.h"
 
 #include <percpu/percpu.h>
-
-#if defined(__SANITIZE_THREAD__)
-#define THREAD_SANITIZER 1
-#elif defined(__has_feature)
-#define THREAD_SANITIZER __has_feature(thread_sanitizer)
-#else
-#define THREAD_SANITIZER 0
-#endif
 
 #if defined(PERCPU_DEBUG)
 #define DEBUG 1
@@ -321,13 +314,70 @@ static const char *outcome_name(enum outcome outcome)
 				 : "the process was killed";
 }
 
-static void begin(void)
+static void make_stage(void)
 {
 	if (THREAD_SANITIZER)
 		test_skip("ThreadSanitizer runs handlers when it likes");
 	stage = (struct stage *)mmap(NULL, sizeof(struct stage), PROT_READ | PROT_WRITE,
 				     MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	CHECK(stage != MAP_FAILED);
+}
+
+static void check_exact(const struct scenario *scenario, const struct tally *tally)
+{
+	if (tally->exact != tally->rounds)
+		test_fail(__FILE__, __LINE__, "%s %s of %u bits: %s, of %u times %u; at step %u",
+			  scenario->subject->way, kind_name(scenario->kind),
+			  scenario->subject->bits, outcome_name(tally->bad), tally->rounds,
+			  tally->rounds - tally->exact, tally->bad_at);
+}
+
+/*
+ * Compilers may make one instruction of a load, an addition and a store, and then nothing comes in
+ * between. Whether this one does is asked of the plain addition.
+ */
+static bool adds_at_once(const struct scenario *scenario)
+{
+	const struct scenario plain = {subject_find("plain", scenario->subject->bits), KIND_ADD,
+				       UNWRAPPED, 2, false};
+	struct tally tally;
+
+	if (scenario->kind != KIND_ADD)
+		return false;
+	tally = scan_quarters(plain, false);
+	return tally.exact == tally.rounds;
+}
+
+static unsigned shown;
+
+static void check_breaks(const struct scenario *scenario, const struct tally *tally)
+{
+	if (tally->bad == EXACT && adds_at_once(scenario))
+		return;
+	if (tally->bad != WRONG)
+		test_fail(__FILE__, __LINE__, "%s %s of %u bits did not break in %u times: %s",
+			  scenario->subject->way, kind_name(scenario->kind),
+			  scenario->subject->bits, tally->rounds,
+			  tally->bad == EXACT ? "all were exact" : outcome_name(tally->bad));
+	shown++;
+}
+
+static void check_kills(const struct scenario *scenario, const struct tally *tally)
+{
+	if (tally->bad != KILLED)
+		test_fail(__FILE__, __LINE__, "%s %s of %u bits did not kill the process",
+			  scenario->subject->way, kind_name(scenario->kind),
+			  scenario->subject->bits);
+	shown++;
+}
+
+/* A context for which there is no value: debug builds stop there. */
+static void check_refused(const struct scenario *scenario, const struct tally *tally)
+{
+	if (DEBUG)
+		check_kills(scenario, tally);
+	else
+		check_breaks(scenario, tally);
 }
 
 /* What is tried: every operation on 32 bits, additions on all others; where several handlers make
@@ -349,7 +399,9 @@ static void each_operation(const char *way, struct scenario scenario, bool anywh
 {
 	unsigned found = 0;
 
-	begin();
+	if (SANITIZED)
+		test_skip("what would be stepped through is the sanitizer");
+	make_stage();
 	for (unsigned i = 0; i < subject_count; i++)
 		for (unsigned kind = 0; kind < KINDS; kind++) {
 			struct tally tally;
@@ -365,41 +417,8 @@ static void each_operation(const char *way, struct scenario scenario, bool anywh
 		}
 	if (!found)
 		test_skip("this CPU has no way \"%s\"", way);
-}
-
-static void check_exact(const struct scenario *scenario, const struct tally *tally)
-{
-	if (tally->exact != tally->rounds)
-		test_fail(__FILE__, __LINE__, "%s %s of %u bits: %s, of %u times %u; at step %u",
-			  scenario->subject->way, kind_name(scenario->kind),
-			  scenario->subject->bits, outcome_name(tally->bad), tally->rounds,
-			  tally->rounds - tally->exact, tally->bad_at);
-}
-
-static void check_breaks(const struct scenario *scenario, const struct tally *tally)
-{
-	if (tally->bad != WRONG)
-		test_fail(__FILE__, __LINE__, "%s %s of %u bits did not break in %u times: %s",
-			  scenario->subject->way, kind_name(scenario->kind),
-			  scenario->subject->bits, tally->rounds,
-			  tally->bad == EXACT ? "all were exact" : outcome_name(tally->bad));
-}
-
-static void check_kills(const struct scenario *scenario, const struct tally *tally)
-{
-	if (tally->bad != KILLED)
-		test_fail(__FILE__, __LINE__, "%s %s of %u bits did not kill the process",
-			  scenario->subject->way, kind_name(scenario->kind),
-			  scenario->subject->bits);
-}
-
-/* A context for which there is no value: debug builds stop there. */
-static void check_refused(const struct scenario *scenario, const struct tally *tally)
-{
-	if (DEBUG)
-		check_kills(scenario, tally);
-	else
-		check_breaks(scenario, tally);
+	if (check != check_exact && !shown)
+		test_skip("this compiler adds in one instruction");
 }
 
 /* depth: of handlers on top of the thread. */
@@ -529,22 +548,34 @@ static void fault_child(void *arg)
 		_exit(WRONG);
 }
 
+static int run_fault(const struct subject *subject, enum kind kind, enum handlers handlers,
+		     unsigned under)
+{
+	stage->scenario = (struct scenario){subject, kind, handlers, under + 2, true};
+	return test_in_child(fault_child, NULL);
+}
+
 /* What every operation of a way comes to when its store faults, under so many handlers. */
 static void check_faults(const char *way, enum handlers handlers, unsigned under, int expected)
 {
 	unsigned found = 0;
 
 	if (!stage)
-		begin();
+		make_stage();
 	for (unsigned i = 0; i < subject_count; i++)
-		for (unsigned kind = 0; kind < KINDS; kind++) {
-			if (strcmp(subjects[i].way, way) != 0 ||
-			    !kind_fits((enum kind)kind, &subjects[i]))
+		for (unsigned k = 0; k < KINDS; k++) {
+			const struct subject *plain = subject_find("plain", subjects[i].bits);
+			enum kind kind = (enum kind)k;
+			int end;
+
+			if (strcmp(subjects[i].way, way) != 0 || !kind_fits(kind, &subjects[i]))
 				continue;
-			stage->scenario = (struct scenario){&subjects[i], (enum kind)kind, handlers,
-							    under + 2, true};
 			found++;
-			CHECK_EQ(test_in_child(fault_child, NULL), expected);
+			end = run_fault(&subjects[i], kind, handlers, under);
+			/* Not where the compiler adds in one instruction. */
+			if (end == EXACT && expected == WRONG && kind == KIND_ADD)
+				end = run_fault(plain, kind, UNWRAPPED, 0) == EXACT ? WRONG : EXACT;
+			CHECK_EQ(end, expected);
 		}
 	CHECK(found > 0 || strcmp(way, "local") == 0);
 }

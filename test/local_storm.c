@@ -15,19 +15,12 @@
 #include <sys/syscall.h>
 
 #include "local_subjects.h"
+#include "sanitizers.h"
 
 #include <percpu/percpu.h>
 
 #ifndef sigev_notify_thread_id
 #define sigev_notify_thread_id _sigev_un._tid
-#endif
-
-#if defined(__SANITIZE_THREAD__)
-#define THREAD_SANITIZER 1
-#elif defined(__has_feature)
-#define THREAD_SANITIZER __has_feature(thread_sanitizer)
-#else
-#define THREAD_SANITIZER 0
 #endif
 
 enum { BATCHES = 100, TIMERS = 3, CONTEXTS = 1 + TIMERS };

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: MIT
 # Combinations that must not compile do not, with the library's own words; and the rest does.
-#	sh test_refused.sh SOURCE_DIR [-m32 | -mx32 | "" [FILE]]
-# FILE is in test/refused/: words.c (the default) or another with such cases.
+#	sh test_refused.sh SOURCE_DIR FILE [-m32 | -mx32]
+# FILE, in test/refused/, has the cases.
 set -eu
 . "$(dirname "$0")/skip.sh"
 
 source=$1
-machine=${2:-}
-words=$source/test/refused/${3:-words.c}
+words=$source/test/refused/$2
+machine=${3:-}
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 tried=0

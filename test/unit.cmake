@@ -114,11 +114,15 @@ if(NOT percpu_sanitized)
 endif()
 
 # Whatever compilers there are, not only this build's.
-percpu_script_test(wrong_words_do_not_compile LABELS unit
-  COMMAND sh ${CMAKE_CURRENT_SOURCE_DIR}/test_refused.sh ${PROJECT_SOURCE_DIR})
+foreach(file words local)
+  percpu_script_test(wrong_${file}_operations_do_not_compile LABELS unit
+    COMMAND sh ${CMAKE_CURRENT_SOURCE_DIR}/test_refused.sh ${PROJECT_SOURCE_DIR} ${file}.c)
+  if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|i.86")
+    percpu_script_test(wrong_${file}_operations_do_not_compile_for_32_bits LABELS unit
+      COMMAND sh ${CMAKE_CURRENT_SOURCE_DIR}/test_refused.sh ${PROJECT_SOURCE_DIR} ${file}.c -m32)
+  endif()
+endforeach()
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|i.86")
-  percpu_script_test(wrong_words_do_not_compile_for_32_bits LABELS unit
-    COMMAND sh ${CMAKE_CURRENT_SOURCE_DIR}/test_refused.sh ${PROJECT_SOURCE_DIR} -m32)
   percpu_script_test(field_H10_x32_is_refused LABELS unit
-    COMMAND sh ${CMAKE_CURRENT_SOURCE_DIR}/test_refused.sh ${PROJECT_SOURCE_DIR} -mx32)
+    COMMAND sh ${CMAKE_CURRENT_SOURCE_DIR}/test_refused.sh ${PROJECT_SOURCE_DIR} words.c -mx32)
 endif()

@@ -134,6 +134,12 @@ PERCPU__INLINE void percpu__handler_depth(int change)
 	*depth = *depth + (unsigned)change;
 }
 
+/* As in percpu/this_cpu.h: branches for other sizes, without optimisation. */
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wstringop-overflow"
+#endif
+
 /* Plain operations, not atomic against anything: what the masking ways protect. */
 PERCPU__INLINE void percpu__store_word(volatile void *p, percpu__word value, size_t size)
 {
@@ -273,6 +279,9 @@ PERCPU__INLINE percpu__word percpu__local_xchg(void *p, percpu__word value, size
 }
 #endif
 #undef PERCPU__ATOMIC_CASES
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic pop
+#endif
 
 /* The masking ways: a plain operation with handlers held off. */
 struct percpu__sigset { /* the kernel's signal set; strict ISO C knows no sigset_t */
@@ -412,7 +421,7 @@ PERCPU__INLINE percpu__word percpu__values_read(const void *p, size_t size, unsi
 	PERCPU__STATIC_ASSERT((type)2 != (type)1, "percpu: nothing can be added to a bool")
 
 #ifdef __cplusplus
-#define PERCPU__SAME_TYPE(a, b) std::is_same<a, b>::value
+#define PERCPU__SAME_TYPE(a, b) std::is_same<std::remove_cv<a>::type, b>::value
 #else
 #define PERCPU__SAME_TYPE(a, b) __builtin_types_compatible_p(a, b)
 #endif

@@ -65,7 +65,14 @@ percpu__word percpu__shared_cmpxchg(void *p, percpu__word expect, percpu__word v
 bool percpu__shared_cmpxchg2(void *p, percpu__word expect, percpu__word value, void *p2,
 			     percpu__word expect2, size_t size, uint32_t *slot);
 
-/* A word of any type to the widest integer, and back, by representation. */
+/*
+ * A word of any type to the widest integer, and back, by representation. Without optimisation gcc
+ * warns of the branches for other sizes.
+ */
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wstringop-overflow"
+#endif
 PERCPU__INLINE percpu__word percpu__load_word(const volatile void *p, size_t size)
 {
 	switch (size) {
@@ -124,6 +131,10 @@ PERCPU__INLINE void percpu__from_word(void *value, percpu__word word, size_t siz
 		break;
 	}
 }
+
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic pop
+#endif
 
 #if defined(PERCPU_OUTLINE)
 /* Calls instead of inlined sequences: smaller programs, some nanoseconds each. */
