@@ -74,6 +74,11 @@ HIDDEN void percpu__shared_look_around(void *base);
 #define PERCPU__SHARED_MIN 16u
 HIDDEN unsigned percpu__shared_start(unsigned wanted);
 
+/* A shared slot that is the caller's alone until it is released; never waits for one that is held
+ * (I2, and S1 to S3 in this_cpu.c). */
+HIDDEN uint32_t percpu__shared_hold(void);
+HIDDEN void percpu__shared_release(uint32_t slot);
+
 /* True when the thread has a shared slot (percpu__self is filled in). */
 static inline bool percpu__thread_ready(void)
 {

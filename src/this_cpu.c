@@ -66,8 +66,7 @@ static COLD uint32_t hold_another(void)
 	}
 }
 
-/* A slot that is the caller's alone until release(). */
-static inline uint32_t hold(void)
+uint32_t percpu__shared_hold(void)
 {
 	uint32_t slot;
 
@@ -79,7 +78,7 @@ static inline uint32_t hold(void)
 	return hold_another();
 }
 
-static inline void release(uint32_t slot)
+void percpu__shared_release(uint32_t slot)
 {
 	__atomic_store_n(&locks[slot - percpu__rt_writable.ncpus].held, 0, __ATOMIC_RELEASE);
 }
@@ -147,42 +146,42 @@ void percpu__shared_add(void *p, percpu__word value, size_t size)
 
 void percpu__shared_and(void *p, percpu__word value, size_t size)
 {
-	uint32_t slot = hold();
+	uint32_t slot = percpu__shared_hold();
 	void *copy = percpu__slot(p, slot);
 
 	set(copy, get(copy, size) & value, size);
-	release(slot);
+	percpu__shared_release(slot);
 }
 
 void percpu__shared_or(void *p, percpu__word value, size_t size)
 {
-	uint32_t slot = hold();
+	uint32_t slot = percpu__shared_hold();
 	void *copy = percpu__slot(p, slot);
 
 	set(copy, get(copy, size) | value, size);
-	release(slot);
+	percpu__shared_release(slot);
 }
 
 percpu__word percpu__shared_add_return(void *p, percpu__word value, size_t size, uint32_t *slot)
 {
-	uint32_t held = hold();
+	uint32_t held = percpu__shared_hold();
 	void *copy = percpu__slot(p, held);
 	percpu__word sum = narrow(get(copy, size) + value, size);
 
 	set(copy, sum, size);
-	release(held);
+	percpu__shared_release(held);
 	*slot = held;
 	return sum;
 }
 
 percpu__word percpu__shared_xchg(void *p, percpu__word value, size_t size, uint32_t *slot)
 {
-	uint32_t held = hold();
+	uint32_t held = percpu__shared_hold();
 	void *copy = percpu__slot(p, held);
 	percpu__word previous = get(copy, size);
 
 	set(copy, value, size);
-	release(held);
+	percpu__shared_release(held);
 	*slot = held;
 	return previous;
 }
@@ -190,13 +189,13 @@ percpu__word percpu__shared_xchg(void *p, percpu__word value, size_t size, uint3
 percpu__word percpu__shared_cmpxchg(void *p, percpu__word expect, percpu__word value, size_t size,
 				    uint32_t *slot)
 {
-	uint32_t held = hold();
+	uint32_t held = percpu__shared_hold();
 	void *copy = percpu__slot(p, held);
 	percpu__word previous = get(copy, size);
 
 	if (previous == narrow(expect, size))
 		set(copy, value, size);
-	release(held);
+	percpu__shared_release(held);
 	*slot = held;
 	return previous;
 }
@@ -204,14 +203,14 @@ percpu__word percpu__shared_cmpxchg(void *p, percpu__word expect, percpu__word v
 bool percpu__shared_cmpxchg2(void *p, percpu__word expect, percpu__word value, void *p2,
 			     percpu__word expect2, size_t size, uint32_t *slot)
 {
-	uint32_t held = hold();
+	uint32_t held = percpu__shared_hold();
 	void *copy = percpu__slot(p, held);
 	bool equal = get(percpu__slot(p2, held), size) == narrow(expect2, size) &&
 		     get(copy, size) == narrow(expect, size);
 
 	if (equal)
 		set(copy, value, size);
-	release(held);
+	percpu__shared_release(held);
 	*slot = held;
 	return equal;
 }
