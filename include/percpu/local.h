@@ -14,7 +14,7 @@
  *	way       family   contexts that may call it                 depth   cost on x86
  *	local     both     thread, any handler, SIGSEGV and the like any     one unlocked instruction
  *	atomic    both     the same, and other threads may write too any     one locked instruction
- *	softmask  both     thread, wrapped handlers                  any     three stores, one load
+ *	softmask  both     thread, wrapped handlers                  any     3 loads and stores, a test
  *	trivalue  counter  thread, wrapped handlers                  2       one load, one add
  *	twovalue  counter  thread, wrapped handlers                  1       one load, one add
  *	sigmask   both     thread, handlers of signals it can block  any     two system calls
