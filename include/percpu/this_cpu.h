@@ -4,7 +4,8 @@
  *
  * p is the address of a word inside percpu memory, formed from a percpu pointer: &object->field.
  * The word is an integer (1, 2, 4 or 8 bytes; 8 only on 64-bit CPUs) or, where nothing is added to
- * it, a bool or a pointer; anything else is a compile-time error. The same names work in C11 and in C++17.
+ * it, a bool or a pointer; anything else is a compile-time error. The same names work in C11 and in
+ * C++14.
  *
  * Promises: each call is atomic against every other thread on that CPU and against signal
  * handlers, in every mode. Every call ends, as long as signal handlers that interrupt these calls
