@@ -20,8 +20,8 @@
 #define UNLIKELY(x) __builtin_expect(!!(x), 0)
 
 /* Debug builds stop where an invariant does not hold; the text names it by its number. */
-#if defined(PERCPU_DEBUG)
 HIDDEN _Noreturn void percpu__broken(const char *invariant, const char *file, int line);
+#if defined(PERCPU_DEBUG)
 #define INVARIANT(number, condition)                                                               \
 	((condition) ? (void)0 : percpu__broken(number ": " #condition, __FILE__, __LINE__))
 #else
@@ -69,6 +69,9 @@ HIDDEN uint32_t percpu__shared_move(void);
 HIDDEN void percpu__shared_new_epoch(void);
 /* The thread's part of it: is another thread adding to this word of its shared slot? */
 HIDDEN void percpu__shared_look_around(void *base);
+
+/* txn.c: the descriptor that transactions begin with. */
+HIDDEN uintptr_t percpu__txn_start(void);
 
 /* this_cpu.c: makes the locks of so many shared slots; how many it could make. */
 #define PERCPU__SHARED_MIN 16u

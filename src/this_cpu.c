@@ -83,38 +83,6 @@ void percpu__shared_release(uint32_t slot)
 	__atomic_store_n(&locks[slot - percpu__rt_writable.ncpus].held, 0, __ATOMIC_RELEASE);
 }
 
-static inline percpu__word get(const void *p, size_t size)
-{
-	switch (size) {
-	case 1:
-		return __atomic_load_n((const uint8_t *)p, __ATOMIC_RELAXED);
-	case 2:
-		return __atomic_load_n((const uint16_t *)p, __ATOMIC_RELAXED);
-	case 4:
-		return __atomic_load_n((const uint32_t *)p, __ATOMIC_RELAXED);
-	default:
-		return __atomic_load_n((const percpu__word *)p, __ATOMIC_RELAXED);
-	}
-}
-
-static inline void set(void *p, percpu__word value, size_t size)
-{
-	switch (size) {
-	case 1:
-		__atomic_store_n((uint8_t *)p, (uint8_t)value, __ATOMIC_RELAXED);
-		break;
-	case 2:
-		__atomic_store_n((uint16_t *)p, (uint16_t)value, __ATOMIC_RELAXED);
-		break;
-	case 4:
-		__atomic_store_n((uint32_t *)p, (uint32_t)value, __ATOMIC_RELAXED);
-		break;
-	default:
-		__atomic_store_n((percpu__word *)p, value, __ATOMIC_RELAXED);
-		break;
-	}
-}
-
 /* The value as a word of that size holds it. */
 static inline percpu__word narrow(percpu__word value, size_t size)
 {
@@ -134,7 +102,7 @@ percpu__word percpu__shared_read(const void *p, size_t size)
 {
 	while (!percpu__thread_ready())
 		sched_yield();
-	return get(percpu__slot(p, percpu__self.shared), size);
+	return percpu__load_word(percpu__slot(p, percpu__self.shared), size);
 }
 
 void percpu__shared_add(void *p, percpu__word value, size_t size)
@@ -149,7 +117,7 @@ void percpu__shared_and(void *p, percpu__word value, size_t size)
 	uint32_t slot = percpu__shared_hold();
 	void *copy = percpu__slot(p, slot);
 
-	set(copy, get(copy, size) & value, size);
+	percpu__store_word(copy, percpu__load_word(copy, size) & value, size);
 	percpu__shared_release(slot);
 }
 
@@ -158,7 +126,7 @@ void percpu__shared_or(void *p, percpu__word value, size_t size)
 	uint32_t slot = percpu__shared_hold();
 	void *copy = percpu__slot(p, slot);
 
-	set(copy, get(copy, size) | value, size);
+	percpu__store_word(copy, percpu__load_word(copy, size) | value, size);
 	percpu__shared_release(slot);
 }
 
@@ -166,9 +134,9 @@ percpu__word percpu__shared_add_return(void *p, percpu__word value, size_t size,
 {
 	uint32_t held = percpu__shared_hold();
 	void *copy = percpu__slot(p, held);
-	percpu__word sum = narrow(get(copy, size) + value, size);
+	percpu__word sum = narrow(percpu__load_word(copy, size) + value, size);
 
-	set(copy, sum, size);
+	percpu__store_word(copy, sum, size);
 	percpu__shared_release(held);
 	*slot = held;
 	return sum;
@@ -178,9 +146,9 @@ percpu__word percpu__shared_xchg(void *p, percpu__word value, size_t size, uint3
 {
 	uint32_t held = percpu__shared_hold();
 	void *copy = percpu__slot(p, held);
-	percpu__word previous = get(copy, size);
+	percpu__word previous = percpu__load_word(copy, size);
 
-	set(copy, value, size);
+	percpu__store_word(copy, value, size);
 	percpu__shared_release(held);
 	*slot = held;
 	return previous;
@@ -191,10 +159,10 @@ percpu__word percpu__shared_cmpxchg(void *p, percpu__word expect, percpu__word v
 {
 	uint32_t held = percpu__shared_hold();
 	void *copy = percpu__slot(p, held);
-	percpu__word previous = get(copy, size);
+	percpu__word previous = percpu__load_word(copy, size);
 
 	if (previous == narrow(expect, size))
-		set(copy, value, size);
+		percpu__store_word(copy, value, size);
 	percpu__shared_release(held);
 	*slot = held;
 	return previous;
@@ -205,11 +173,11 @@ bool percpu__shared_cmpxchg2(void *p, percpu__word expect, percpu__word value, v
 {
 	uint32_t held = percpu__shared_hold();
 	void *copy = percpu__slot(p, held);
-	bool equal = get(percpu__slot(p2, held), size) == narrow(expect2, size) &&
-		     get(copy, size) == narrow(expect, size);
+	bool equal = percpu__load_word(percpu__slot(p2, held), size) == narrow(expect2, size) &&
+		     percpu__load_word(copy, size) == narrow(expect, size);
 
 	if (equal)
-		set(copy, value, size);
+		percpu__store_word(copy, value, size);
 	percpu__shared_release(held);
 	*slot = held;
 	return equal;

@@ -354,6 +354,7 @@ static void start(void)
 	find_owner();
 	process.fence = fence_register();
 	percpu__lock_start();
+	percpu__rt_writable.txn_cs = percpu__txn_start();
 
 	sequences = ARCH_HAVE_SEQ && !process.forced_off &&
 		    (process.libc_owns || process.self_registers);
@@ -400,13 +401,11 @@ void percpu__start(void)
 	(void)started();
 }
 
-#if defined(PERCPU_DEBUG)
-void percpu__broken(const char *invariant, const char *file, int line)
+COLD void percpu__broken(const char *invariant, const char *file, int line)
 {
 	fprintf(stderr, "percpu: invariant %s does not hold (%s:%d)\n", invariant, file, line);
 	abort();
 }
-#endif
 
 bool percpu__has_fence(void)
 {

@@ -4,8 +4,11 @@ set(storm_scale)
 if(CMAKE_C_FLAGS MATCHES "-fsanitize=(thread|memory)")
   set(storm_scale ENVIRONMENT STORM_SCALE=0.1)
 endif()
-percpu_test(test_storm LABELS storm ${storm_scale} SOURCES
-  test_storm.c storm_engine.c storm_words.c storm_bits.c storm_sequences.c storm_products.c)
+set(storm_sources)
+foreach(file engine words bits sequences products txn)
+  list(APPEND storm_sources ${CMAKE_CURRENT_SOURCE_DIR}/storm_${file}.c)
+endforeach()
+percpu_test(test_storm LABELS storm ${storm_scale} SOURCES test_storm.c ${storm_sources})
 percpu_test(test_storm_threads LABELS storm ${storm_scale} SOURCES test_storm_threads.c)
 
 add_subdirectory(matrix)

@@ -90,6 +90,7 @@ extern const struct storm_list storm_words;     /* storm_words.c: this_cpu.h */
 extern const struct storm_list storm_bits;      /* storm_bits.c: and, or */
 extern const struct storm_list storm_sequences; /* storm_sequences.c: those without a user yet */
 extern const struct storm_list storm_products;  /* storm_products.c: counters and their kin */
+extern const struct storm_list storm_txn;       /* storm_txn.c: transactions */
 
 struct storm_settings {
 	unsigned batches; /* of each worker, before scaling; 0: the default */

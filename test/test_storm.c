@@ -100,6 +100,21 @@ TEST(field_F1_push_and_pop_give_each_node_to_one)
 	STORM(&storm_sequences, "push_pop");
 }
 
+TEST(transactions_take_each_number_once)
+{
+	STORM(&storm_txn, "txn");
+}
+
+TEST(transactions_of_two_words_fill_the_idle_one)
+{
+	STORM(&storm_txn, "txn2");
+}
+
+TEST(transactions_that_copy_fill_the_idle_copy)
+{
+	STORM(&storm_txn, "copy_txn");
+}
+
 TEST(field_E3_forked_children_go_on_with_their_copies_of_everything)
 {
 	const struct storm_settings settings = {.batches = 1500, .forks = 60};

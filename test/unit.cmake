@@ -65,6 +65,9 @@ percpu_modes(test_limit)
 percpu_test(test_zone SOURCES test_zone.c)
 percpu_modes(test_zone)
 
+percpu_test(test_txn SOURCES test_txn.c)
+percpu_modes(test_txn)
+
 # Processes: with the shared library, because a plugin needs the same one.
 add_library(test_plugin MODULE faults/plugin.c)
 target_link_libraries(test_plugin PRIVATE percpu)

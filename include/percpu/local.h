@@ -141,24 +141,6 @@ PERCPU__INLINE void percpu__handler_depth(int change)
 #endif
 
 /* Plain operations, not atomic against anything: what the masking ways protect. */
-PERCPU__INLINE void percpu__store_word(volatile void *p, percpu__word value, size_t size)
-{
-	switch (size) {
-	case 1:
-		__atomic_store_n((volatile uint8_t *)p, (uint8_t)value, __ATOMIC_RELAXED);
-		break;
-	case 2:
-		__atomic_store_n((volatile uint16_t *)p, (uint16_t)value, __ATOMIC_RELAXED);
-		break;
-	case 4:
-		__atomic_store_n((volatile uint32_t *)p, (uint32_t)value, __ATOMIC_RELAXED);
-		break;
-	default:
-		__atomic_store_n((volatile percpu__word *)p, value, __ATOMIC_RELAXED);
-		break;
-	}
-}
-
 PERCPU__INLINE percpu__word percpu__plain_add_return(void *p, percpu__word value, size_t size)
 {
 	percpu__word sum = percpu__load_word(p, size) + value;
@@ -284,12 +266,6 @@ PERCPU__INLINE percpu__word percpu__local_xchg(void *p, percpu__word value, size
 #endif
 
 /* The masking ways: a plain operation with handlers held off. */
-struct percpu__sigset { /* the kernel's signal set; strict ISO C knows no sigset_t */
-	unsigned long words[16 / sizeof(unsigned long)];
-};
-void percpu__signals_hold(struct percpu__sigset *before);
-void percpu__signals_release(const struct percpu__sigset *before);
-
 PERCPU__INLINE void percpu__sigmask_begin(struct percpu__sigset *before)
 {
 	percpu__signals_hold(before);

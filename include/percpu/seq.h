@@ -49,6 +49,7 @@ struct percpu__rt {
 	uint32_t ncpus;   /* CPU slots of every object; the first shared slot has this index */
 	uint32_t nslots;  /* CPU slots and shared slots */
 	uint32_t reserved;
+	uintptr_t txn_cs; /* what a transaction begins with (percpu/txn.h) */
 };
 extern const struct percpu__rt percpu__rt;
 

@@ -88,6 +88,24 @@ PERCPU__INLINE percpu__word percpu__load_word(const volatile void *p, size_t siz
 	}
 }
 
+PERCPU__INLINE void percpu__store_word(volatile void *p, percpu__word value, size_t size)
+{
+	switch (size) {
+	case 1:
+		__atomic_store_n((volatile uint8_t *)p, (uint8_t)value, __ATOMIC_RELAXED);
+		break;
+	case 2:
+		__atomic_store_n((volatile uint16_t *)p, (uint16_t)value, __ATOMIC_RELAXED);
+		break;
+	case 4:
+		__atomic_store_n((volatile uint32_t *)p, (uint32_t)value, __ATOMIC_RELAXED);
+		break;
+	default:
+		__atomic_store_n((volatile percpu__word *)p, value, __ATOMIC_RELAXED);
+		break;
+	}
+}
+
 PERCPU__INLINE percpu__word percpu__to_word(const void *value, size_t size)
 {
 	uint8_t v1;

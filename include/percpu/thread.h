@@ -118,6 +118,14 @@ PERCPU__INLINE int percpu_cpu(void)
 	return cpu;
 }
 
+/* All signals of this thread held off, for the parts of the library that cannot do without. The
+ * kernel's signal set: strict ISO C knows no sigset_t. */
+struct percpu__sigset {
+	unsigned long words[16 / sizeof(unsigned long)];
+};
+void percpu__signals_hold(struct percpu__sigset *before);
+void percpu__signals_release(const struct percpu__sigset *before);
+
 void percpu__start(void);
 
 /* CPU slots of every object; slots of both kinds. Constant while the process lives. */

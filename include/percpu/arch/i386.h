@@ -182,6 +182,19 @@
 	"decl %[" n "]\n\t"                                                                        \
 	"jnz 45b\n\t"
 
+#define ARCH_FIND_DESCRIPTOR(cs)                                                                   \
+	"call 40f\n\t"                                                                             \
+	"40:\n\t"                                                                                  \
+	"popl " ARCH_B "\n\t"                                                                      \
+	"leal (" cs " - 40b)(" ARCH_B "), " ARCH_B "\n\t"                                          \
+	"movl %[rseq], " ARCH_A "\n\t"
+#define ARCH_TELL_DESCRIPTOR(dst) "movl " ARCH_B ", %[" dst "]\n\t"
+#define ARCH_LEAVE_UNLESS_ARMED(label)                                                             \
+	"cmpl " ARCH_B ", %%gs:8(" ARCH_A ")\n\t"                                                  \
+	"jne " label "\n\t"
+#define ARCH_POINT_A(p) "movl " p ", " ARCH_A "\n\t"
+#define ARCH_POINT_B(p) "movl " p ", " ARCH_B "\n\t"
+
 #define ARCH_JUMP(label) "jmp " label "\n\t"
 #define ARCH_ANSWER(code) "movl $" code ", %[left]\n\t"
 #define ARCH_RETRY(again)                                                                          \
@@ -202,6 +215,10 @@
 	})
 #define ARCH_LOAD_CPU_ID(result, offset)                                                           \
 	__asm__ volatile("movl %%gs:4(%1), %0" : "=r"(result) : "r"(offset))
+#define ARCH_SET_CS(offset, cs)                                                                    \
+	__asm__ volatile("movl %1, %%gs:8(%0)" : : "r"(offset), "r"(cs))
+#define ARCH_LOAD_CS(result, offset)                                                               \
+	__asm__ volatile("movl %%gs:8(%1), %0" : "=r"(result) : "r"(offset))
 #define ARCH_CLEAR_CS(offset)                                                                      \
 	__asm__ volatile("movl $0, %%gs:8(%0)" : : "r"(offset) : "memory")
 

@@ -159,6 +159,16 @@
 	"decq %q[" n "]\n\t"                                                                       \
 	"jnz 45b\n\t"
 
+/* Commits of transactions. Before the range: the descriptor's address, where the next compares with
+ * it, and to an operand; A and B from operands. */
+#define ARCH_FIND_DESCRIPTOR(cs) "leaq " cs "(%%rip), " ARCH_A "\n\t"
+#define ARCH_TELL_DESCRIPTOR(dst) "movq " ARCH_A ", %q[" dst "]\n\t"
+#define ARCH_LEAVE_UNLESS_ARMED(label)                                                             \
+	"cmpq " ARCH_A ", %%fs:8(%[rseq])\n\t"                                                     \
+	"jne " label "\n\t"
+#define ARCH_POINT_A(p) "movq " p ", " ARCH_A "\n\t"
+#define ARCH_POINT_B(p) "movq " p ", " ARCH_B "\n\t"
+
 /* Outside the range: leaving with an answer, spending one attempt, jumps. */
 #define ARCH_JUMP(label) "jmp " label "\n\t"
 #define ARCH_ANSWER(code) "movl $" code ", %k[left]\n\t"
@@ -182,6 +192,10 @@
 	})
 #define ARCH_LOAD_CPU_ID(result, offset)                                                           \
 	__asm__ volatile("movl %%fs:4(%1), %0" : "=r"(result) : "r"(offset))
+#define ARCH_SET_CS(offset, cs)                                                                    \
+	__asm__ volatile("movq %1, %%fs:8(%0)" : : "r"(offset), "r"(cs))
+#define ARCH_LOAD_CS(result, offset)                                                               \
+	__asm__ volatile("movq %%fs:8(%1), %0" : "=r"(result) : "r"(offset))
 #define ARCH_CLEAR_CS(offset)                                                                      \
 	__asm__ volatile("movq $0, %%fs:8(%0)" : : "r"(offset) : "memory")
 
