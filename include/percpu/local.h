@@ -71,6 +71,12 @@ extern "C" {
 #endif
 #endif
 
+#if !ARCH_HAVE_LOCAL
+/* A way that this CPU does not have; named only where somebody asks for it. */
+#define PERCPU__VALUES_local percpu__this_cpu_has_no_way_local
+#define PERCPU__RETURNS_local percpu__this_cpu_has_no_way_local
+#endif
+
 /* 1 for a way that is safe in any handler, synchronous ones included. */
 #define PERCPU__LOCAL_SAFE_local 1
 #define PERCPU__LOCAL_SAFE_atomic 1
@@ -110,16 +116,19 @@ extern __thread struct percpu__context percpu__context __attribute__((tls_model(
 
 void percpu__signals_resume(void);
 
-/* Between these a wrapped handler of this thread does not run; may be nested. */
+/* Between these a wrapped handler of this thread does not run; may be nested. Whatever stands in
+ * between stays there. */
 PERCPU__INLINE void percpu_soft_mask(void)
 {
 	volatile unsigned *mask = &percpu__context.mask;
 	*mask = *mask + 1;
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 }
 
 PERCPU__INLINE void percpu_soft_unmask(void)
 {
 	volatile unsigned *mask = &percpu__context.mask;
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	*mask = *mask - 1;
 	if (__builtin_expect(*(volatile unsigned *)&percpu__context.waiting != 0, 0))
 		percpu__signals_resume();
@@ -361,7 +370,9 @@ PERCPU__INLINE percpu__word percpu__values_read(const void *p, size_t size, unsi
 	return sum;
 }
 
+#if ARCH_HAVE_LOCAL
 #define PERCPU__VALUES_local 1
+#endif
 #define PERCPU__VALUES_atomic 1
 #define PERCPU__VALUES_softmask 1
 #define PERCPU__VALUES_sigmask 1
@@ -369,7 +380,9 @@ PERCPU__INLINE percpu__word percpu__values_read(const void *p, size_t size, unsi
 #define PERCPU__VALUES_twovalue 2
 
 /* Ways that return values. Any other here is a compile-time error: PERCPU__RETURNS_trivalue. */
+#if ARCH_HAVE_LOCAL
 #define PERCPU__RETURNS_local local
+#endif
 #define PERCPU__RETURNS_atomic atomic
 #define PERCPU__RETURNS_softmask softmask
 #define PERCPU__RETURNS_sigmask sigmask
