@@ -85,7 +85,8 @@ void percpu__counter_outline(struct percpu_counter *counter, int64_t n)
 {
 	void *base;
 
-	if (__builtin_expect(percpu__seq_add_handle_8(&counter->handle, n), 1))
+	if (UNLIKELY(!counter) ||
+	    __builtin_expect(percpu__seq_add_handle_8(&counter->handle, n), 1))
 		return;
 	base = base_of(counter);
 	if (__builtin_expect(base && percpu__shared_valid(), 1))

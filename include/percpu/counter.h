@@ -81,27 +81,35 @@ void percpu__counter_outline(struct percpu_counter *counter, int64_t n);
  * atomic wait (measured: 3 ns on 7.6). */
 PERCPU__INLINE void percpu__counter_shared(struct percpu_counter *counter, int64_t n)
 {
-	char *base = (char *)__atomic_load_n(&counter->handle.base, __ATOMIC_ACQUIRE);
+	char *base;
 
+	if (!counter)
+		return;
+	base = (char *)__atomic_load_n(&counter->handle.base, __ATOMIC_ACQUIRE);
 	if (__builtin_expect(!base || !percpu__shared_valid(), 0))
 		percpu__counter_first(counter, n);
 	else
 		(void)__atomic_fetch_add((percpu__cell *)(void *)(base + percpu__shared.offset), n,
 					 __ATOMIC_RELAXED);
 }
+
+/* For NULL a handle is chosen instead of a branch taken: a load under a branch stays in the loop
+ * (measured: half as much again). */
+PERCPU__INLINE void percpu__counter_add(struct percpu_counter *counter, int64_t n)
+{
+	const struct percpu__handle *handle = counter ? &counter->handle : &percpu__rt.none;
+
+	if (__builtin_expect(!percpu__seq_add_handle_8(handle, n), 0))
+		percpu__counter_shared(counter, n);
+}
+#else
+#define percpu__counter_add percpu__counter_outline
 #endif
 
 /* Adds n. A NULL counter is ignored. */
 PERCPU__INLINE void percpu_counter_add(struct percpu_counter *counter, int64_t n)
 {
-	if (__builtin_expect(!counter, 0))
-		return;
-#if ARCH_INLINE_COUNTER && !defined(PERCPU_OUTLINE)
-	if (__builtin_expect(!percpu__seq_add_handle_8(&counter->handle, n), 0))
-		percpu__counter_shared(counter, n);
-#else
-	percpu__counter_outline(counter, n);
-#endif
+	percpu__counter_add(counter, n);
 }
 
 PERCPU__INLINE void percpu_counter_sub(struct percpu_counter *counter, int64_t n)

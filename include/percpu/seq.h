@@ -40,20 +40,6 @@ extern "C" {
 #endif
 
 /*
- * What hot paths read. Written once by the library's constructor, which runs before any other;
- * declared const so that compilers keep it in registers over loops.
- */
-struct percpu__rt {
-	long rseq_offset; /* of this process's rseq areas from the thread pointer */
-	uint32_t bound;   /* CPU numbers below it have CPU slots; 0: shared slots only */
-	uint32_t ncpus;   /* CPU slots of every object; the first shared slot has this index */
-	uint32_t nslots;  /* CPU slots and shared slots */
-	uint32_t reserved;
-	uintptr_t txn_cs; /* what a transaction begins with (percpu/txn.h) */
-};
-extern const struct percpu__rt percpu__rt;
-
-/*
  * An object that is ready, or not yet: base is its copy for CPU 0, bound its number of CPU slots.
  * While bound is 0 nobody reads base, so a zeroed handle is valid. Whoever fills it in later
  * stores base, fences (I9), then stores bound; sequences read bound first and base after it.
@@ -63,6 +49,21 @@ struct percpu__handle {
 	uint32_t bound;
 	uint32_t flags;
 };
+
+/*
+ * What hot paths read. Written once by the library's constructor, which runs before any other;
+ * declared const so that compilers keep it in registers over loops.
+ */
+struct percpu__rt {
+	long rseq_offset; /* of this process's rseq areas from the thread pointer */
+	uint32_t bound;   /* CPU numbers below it have CPU slots; 0: shared slots only */
+	uint32_t ncpus;   /* CPU slots of every object; the first shared slot has this index */
+	uint32_t nslots;  /* CPU slots and shared slots */
+	uint32_t reserved;
+	uintptr_t txn_cs;           /* what a transaction begins with (percpu/txn.h) */
+	struct percpu__handle none; /* of an object that is never ready: stands in for NULL */
+};
+extern const struct percpu__rt percpu__rt;
 
 /* Aborts in a row after which a sequence gives up. */
 #define PERCPU__ATTEMPTS 100
