@@ -115,11 +115,22 @@ static ssize_t read_line(const char *path, char *buffer, size_t size)
 	return (size_t)have == size && buffer[size - 1] != '\n' ? -E2BIG : have;
 }
 
-static int ask_list(const char *path, int (*parse)(const char *, size_t))
+/* Away from the usual path, which touches no further page of the stack for it. */
+static COLD int ask_long_list(const char *path, int (*parse)(const char *, size_t))
 {
 	char text[8192];
 	ssize_t length = read_line(path, text, sizeof(text));
 
+	return length <= 0 ? -ENOENT : parse(text, (size_t)length);
+}
+
+static int ask_list(const char *path, int (*parse)(const char *, size_t))
+{
+	char text[256];
+	ssize_t length = read_line(path, text, sizeof(text));
+
+	if (length == -E2BIG)
+		return ask_long_list(path, parse);
 	return length <= 0 ? -ENOENT : parse(text, (size_t)length);
 }
 

@@ -73,9 +73,11 @@ HIDDEN void percpu__shared_look_around(void *base);
 /* txn.c: the descriptor that transactions begin with. */
 HIDDEN uintptr_t percpu__txn_start(void);
 
-/* this_cpu.c: makes the locks of so many shared slots; how many it could make. */
+/* this_cpu.c: memory for the locks of so many shared slots; which have them now. Without memory
+ * there are PERCPU__SHARED_MIN. */
 #define PERCPU__SHARED_MIN 16u
-HIDDEN unsigned percpu__shared_start(unsigned wanted);
+HIDDEN size_t percpu__shared_size(unsigned slots);
+HIDDEN unsigned percpu__shared_start(void *memory, unsigned slots);
 
 /* A shared slot that is the caller's alone until it is released; never waits for one that is held
  * (I2, and S1 to S3 in this_cpu.c). */
@@ -107,7 +109,8 @@ HIDDEN void percpu__signals_restore(const sigset_t *saved);
 HIDDEN bool percpu__trylock(sigset_t *saved);
 HIDDEN void percpu__lock(sigset_t *saved);
 HIDDEN void percpu__unlock(const sigset_t *saved);
-HIDDEN void percpu__lock_start(void);
+/* Makes that page; so many bytes behind the lock are the caller's. NULL: there is no such page. */
+HIDDEN void *percpu__lock_start(size_t more);
 
 /* True when percpu_fence() is there. */
 HIDDEN bool percpu__has_fence(void);

@@ -16,6 +16,11 @@
 
 #include "cell.h"
 
+struct first_line {
+	uint32_t word;
+	char pad[60];
+};
+
 static uint32_t word_without_page;
 static uint32_t *word = &word_without_page;
 static sigset_t fork_saved;
@@ -104,16 +109,20 @@ static void after_fork_in_child(void)
 	after_fork();
 }
 
-void percpu__lock_start(void)
+/* Without a page that fork wipes, a child may find a word held that nobody holds. */
+void *percpu__lock_start(size_t more)
 {
-	size_t size = (size_t)sysconf(_SC_PAGESIZE);
-	void *page = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	size_t size = sizeof(struct first_line) + more;
+	struct first_line *page =
+		mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
-	if (page != MAP_FAILED) {
-		if (madvise(page, size, MADV_WIPEONFORK) == 0)
-			word = page;
-		else
-			munmap(page, size);
-	}
 	(void)pthread_atfork(before_fork, after_fork, after_fork_in_child);
+	if (page == MAP_FAILED)
+		return NULL;
+	if (madvise(page, size, MADV_WIPEONFORK) != 0) {
+		munmap(page, size);
+		return NULL;
+	}
+	word = &page->word;
+	return page + 1;
 }

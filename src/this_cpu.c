@@ -19,7 +19,6 @@
 #include "internal.h"
 
 #include <sched.h>
-#include <sys/mman.h>
 
 #include <percpu/this_cpu.h>
 
@@ -28,20 +27,20 @@ struct shared_lock {
 	char pad[60];
 };
 
-/* Without a page for them, fork does not wipe these few: a child may find one held and step over. */
 static struct shared_lock locks_without_page[PERCPU__SHARED_MIN];
 static struct shared_lock *locks = locks_without_page;
 
-unsigned percpu__shared_start(unsigned wanted)
+size_t percpu__shared_size(unsigned slots)
 {
-	size_t size = wanted * sizeof(*locks);
-	void *p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	return slots * sizeof(*locks);
+}
 
-	if (p == MAP_FAILED)
+unsigned percpu__shared_start(void *memory, unsigned slots)
+{
+	if (!memory)
 		return PERCPU__SHARED_MIN;
-	(void)madvise(p, size, MADV_WIPEONFORK);
-	locks = p;
-	return wanted;
+	locks = memory;
+	return slots;
 }
 
 static bool try_hold(uint32_t slot)

@@ -52,7 +52,7 @@ static struct {
 	bool forced_libc;    /* PERCPU_RSEQ=libc */
 	bool fence;          /* membarrier RSEQ registered */
 	unsigned feature_size;
-	unsigned possible, online;
+	unsigned possible;
 	pthread_key_t key;    /* its destructor unregisters a thread */
 	uint32_t next_shared; /* round robin over shared slots */
 } process;
@@ -277,10 +277,7 @@ int percpu_fence(void)
 
 static bool fence_register(void)
 {
-	long known = membarrier_call(MEMBARRIER_CMD_QUERY);
-
-	return known > 0 && (known & MEMBARRIER_RSEQ) != 0 &&
-	       membarrier_call(MEMBARRIER_REGISTER_RSEQ) == 0;
+	return membarrier_call(MEMBARRIER_REGISTER_RSEQ) == 0;
 }
 
 static void read_environment(unsigned *cpus)
@@ -345,15 +342,16 @@ static void start(void)
 
 	read_environment(&wanted);
 	process.possible = percpu__cpus_possible();
-	process.online = percpu__cpus_online();
 	ncpus = at_most(process.possible > wanted ? process.possible : wanted, CPUS_MAX);
-	shared = at_most(2 * process.online, CPUS_MAX);
+	shared = PERCPU__SHARED_MIN;
+	/* Reading a file takes longer than all the rest: not where its answer makes no difference. */
+	if (2 * process.possible > shared)
+		shared = at_most(2 * percpu__cpus_online(), CPUS_MAX);
 	if (shared < PERCPU__SHARED_MIN)
 		shared = PERCPU__SHARED_MIN;
-	shared = percpu__shared_start(shared);
+	shared = percpu__shared_start(percpu__lock_start(percpu__shared_size(shared)), shared);
 	find_owner();
 	process.fence = fence_register();
-	percpu__lock_start();
 	percpu__rt_writable.txn_cs = percpu__txn_start();
 
 	sequences = ARCH_HAVE_SEQ && !process.forced_off &&
@@ -494,7 +492,7 @@ int percpu_mode(struct percpu_mode_info *mode)
 	mode->feature_size = mode->owner == PERCPU_OWNER_NONE ? 0 : process.feature_size;
 	mode->fence = process.fence;
 	mode->cpus_possible = process.possible;
-	mode->cpus_online = process.online;
+	mode->cpus_online = percpu__cpus_online();
 	mode->cpus_allowed = percpu__cpus_allowed();
 	mode->cpu_slots = rt->ncpus;
 	mode->shared_slots = rt->nslots - rt->ncpus;
