@@ -172,7 +172,7 @@ unsigned percpu__cpus_possible(void)
 /* The calling thread's affinity mask, as large as kernels make it; 0 when it cannot be had. */
 unsigned percpu__cpus_allowed(void)
 {
-	unsigned long mask[8192 / (8 * sizeof(unsigned long))];
+	unsigned long mask[8192 / (8 * sizeof(unsigned long))] = {0};
 	long bytes = syscall(SYS_sched_getaffinity, 0, sizeof(mask), mask);
 	unsigned count = 0;
 
