@@ -303,14 +303,10 @@ static void read_environment(unsigned *cpus)
  */
 static long own_offset(void)
 {
-#if ARCH_HAVE_SEQ
+#if defined(ARCH_THREAD_POINTER)
 	return (char *)&own_rseq - ARCH_THREAD_POINTER();
-#elif defined(__has_builtin)
-#if __has_builtin(__builtin_thread_pointer)
-	return (char *)&own_rseq - (char *)__builtin_thread_pointer();
 #else
 	return 0;
-#endif
 #endif
 }
 

@@ -20,4 +20,15 @@
 		*inc_ = *inc_ + 1;                                                                 \
 	} while (0)
 
+/*
+ * A program that was built with sequences may get a library that was not: where its stores go is
+ * found from the thread pointer (own_offset() in thread.c). gcc 12 says that it has the builtin on
+ * every CPU, and refuses it on these; neither has sequences in any build.
+ */
+#if defined(__has_builtin) && !defined(__sparc__) && !defined(__powerpc__)
+#if __has_builtin(__builtin_thread_pointer)
+#define ARCH_THREAD_POINTER() ((char *)__builtin_thread_pointer())
+#endif
+#endif
+
 #endif
