@@ -61,7 +61,17 @@ static bool must_wait(void)
 	return percpu__context.mask != 0 || percpu__context.depth >= PERCPU_HANDLER_DEPTH;
 }
 
-static void put_signal_off(int signal, siginfo_t *info, ucontext_t *context)
+/* What the kernel blocks when the handler with this context returns. */
+static sigset_t *mask_of(void *context)
+{
+#if defined(ARCH_SIGNAL_MASK)
+	return (sigset_t *)ARCH_SIGNAL_MASK(context);
+#else
+	return &((ucontext_t *)context)->uc_sigmask;
+#endif
+}
+
+static void put_signal_off(int signal, siginfo_t *info, sigset_t *mask)
 {
 	int saved = errno;
 	pid_t process = getpid(), thread = (pid_t)syscall(SYS_gettid);
@@ -70,7 +80,7 @@ static void put_signal_off(int signal, siginfo_t *info, ucontext_t *context)
 		sigaddset(&put_off, signal);
 		percpu__context.waiting = 1;
 	}
-	sigaddset(&context->uc_sigmask, signal);
+	sigaddset(mask, signal);
 	/* Without room in the queue the signal still comes, if not what came with it. */
 	if (syscall(SYS_rt_tgsigqueueinfo, process, thread, signal, info) != 0)
 		(void)syscall(SYS_tgkill, process, thread, signal);
@@ -161,7 +171,7 @@ static void enter(int signal, siginfo_t *info, void *context)
 		__atomic_load_n(&action->handler, __ATOMIC_ACQUIRE);
 
 	if (must_wait() && !synchronous(signal, info)) {
-		put_signal_off(signal, info, (ucontext_t *)context);
+		put_signal_off(signal, info, mask_of(context));
 		return;
 	}
 	sigdelset(&put_off, signal);

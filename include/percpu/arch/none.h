@@ -31,4 +31,12 @@
 #endif
 #endif
 
+/*
+ * Where the third argument of a handler is no ucontext_t: the signals that are blocked when the
+ * handler returns. 64-bit SPARC passes what libc calls struct sigcontext.
+ */
+#if defined(__sparc__) && defined(__arch64__)
+#define ARCH_SIGNAL_MASK(context) ((void *)&((struct sigcontext *)(context))->sigc_mask)
+#endif
+
 #endif
