@@ -12,13 +12,18 @@ endfunction()
 set(local_options -Wno-type-limits)
 percpu_test(test_local SOURCES test_local.c COMPILE_OPTIONS ${local_options})
 percpu_modes(test_local)
-foreach(way atomic softmask sigmask)
-  percpu_local_way(${way} ${way})
+set(local_ways atomic:atomic softmask:softmask sigmask:sigmask trivalue:softmask twovalue:atomic)
+foreach(ways IN LISTS local_ways)
+  string(REPLACE ":" ";" ways ${ways})
+  percpu_local_way(${ways})
 endforeach()
-percpu_local_way(trivalue softmask)
-percpu_local_way(twovalue atomic)
 
 # Contexts, one instruction after the other: optimised always, so that there are not too many.
 percpu_test(test_local_contexts SOURCES local_contexts.c local_subjects.c COMPILE_OPTIONS -O2)
 percpu_test(test_local_storm LABELS storm SOURCES local_storm.c local_subjects.c)
 percpu_test(test_local_handlers SOURCES local_handlers.c)
+
+# All of this on a big-endian CPU that has nothing lighter than atomics; it does not depend on how
+# the library is built here.
+percpu_script_test(local_is_exact_on_a_big_endian_cpu LABELS cross TIMEOUT 900
+  COMMAND sh ${CMAKE_CURRENT_SOURCE_DIR}/cross/local.sh ${PROJECT_SOURCE_DIR} ${local_ways})
