@@ -6,8 +6,9 @@
  * each other and a pass visits every element once. A measurement is
  *	1 pass	warming, not timed
  *	32	timed passes: 32 operations per element
- * with the memory set before and every element checked after. On the hot variable a pass is as
- * many operations on the one element. cpu_local_inc increments 16 hot per-CPU variables in turns.
+ * with the memory set before and every element checked after. An array that is longer than those
+ * of 2008 gets fewer passes (walk_ops). On the hot variable a pass is as many operations on the one
+ * element. cpu_local_inc increments 16 hot per-CPU variables in turns.
  *
  * One stretch of memory serves all ways; trivalue needs three longs per element. this_cpu changes
  * the same memory as if it were this CPU's copy of a per-CPU array: no per-CPU allocation is that
@@ -24,8 +25,7 @@
 #include "ways.h"
 
 #define STRIDE 514001
-#define PASSES 32
-#define ALL_PASSES (PASSES + 1)
+#define PASSES 32 /* at most */
 #define HOT_VARIABLES 16
 #define MAX_CELLS (1UL << 26)
 #define CHUNK (1UL << 20) /* operations before others may run: a fraction of a second */
@@ -186,17 +186,48 @@ static const struct way ways[] = {
 
 static const char *const columns[COLUMNS] = {"inc", "add", "add_return", "cpu_local_inc", "read"};
 
+/* trivalue has the largest variables. */
+static size_t bed_bytes(unsigned long cells)
+{
+	return array3_size(cells, 3, sizeof(long));
+}
+
 /* What is measured: so many variables, and so many operations in a pass. */
 struct bed {
 	long *memory;
 	unsigned long cells, ops;
+	unsigned int passes; /* that are timed, after the warming one */
 	bool hot;
 };
 
-int local_check_sizes(void)
+/* Four times the last-level cache, unless that is no more than a size of 2008. */
+static void add_uncached_size(void)
 {
+	unsigned long cells = 4 * last_level_cache() / sizeof(long);
+
+	cells = min(cells, MAX_CELLS);
+	if (cells <= sizes[nsizes - 1])
+		return;
+	while (gcd(STRIDE, cells) != 1)
+		cells--;
+	if (bed_bytes(cells) >> PAGE_SHIFT > (unsigned long)si_mem_available() / 2) {
+		pr_info("no array of %lu longs: it would take half of the memory that is free\n",
+			cells);
+		return;
+	}
+	sizes[nsizes++] = cells;
+}
+
+int local_set_sizes(void)
+{
+	static const unsigned long of_2008[] = {262144, 1048576, 2097152};
 	unsigned int i;
 
+	if (!nsizes) {
+		nsizes = ARRAY_SIZE(of_2008);
+		memcpy(sizes, of_2008, sizeof(of_2008));
+		add_uncached_size();
+	}
 	for (i = 0; i < nsizes; i++) {
 		if (sizes[i] < HOT_VARIABLES || sizes[i] > MAX_CELLS) {
 			pr_err("size %lu is not within %d .. %lu\n", sizes[i], HOT_VARIABLES,
@@ -210,6 +241,11 @@ int local_check_sizes(void)
 		}
 	}
 	return 0;
+}
+
+unsigned int local_passes(unsigned long cells)
+{
+	return clamp(walk_ops / cells, 1UL, (unsigned long)PASSES);
 }
 
 unsigned int local_rows(void)
@@ -265,7 +301,7 @@ static void bed_check(const struct bed *bed, const struct way *way, enum column 
 		      unsigned long sum, struct row *row)
 {
 	static const unsigned long amounts[COLUMNS] = {1, ADD_AMOUNT, ADD_RETURN_AMOUNT, 0, 0};
-	unsigned long each = ALL_PASSES * bed->ops / bed->cells, amount = amounts[column];
+	unsigned long each = (bed->passes + 1) * bed->ops / bed->cells, amount = amounts[column];
 
 	bed->memory[0] += planted;
 	if (column == COLUMN_READ) {
@@ -365,11 +401,12 @@ static int measure(const struct bed *bed, const struct way *way, enum column col
 		hot_zero();
 	err = run_ops(bed, way, pass, &walk, bed->ops, &sum, &spell);
 	if (!err)
-		err = run_ops(bed, way, pass, &walk, PASSES * bed->ops, &sum, &spell);
+		err = run_ops(bed, way, pass, &walk, bed->passes * bed->ops, &sum, &spell);
 	if (err)
 		return err;
 	if (column == COLUMN_CPU_LOCAL_INC)
-		results_check(row, ALL_PASSES * bed->ops, hot_sum() + (unsigned long)planted);
+		results_check(row, (bed->passes + 1) * bed->ops,
+			      hot_sum() + (unsigned long)planted);
 	else
 		bed_check(bed, way, column, sum, row);
 	results_record(row, round, &spell);
@@ -398,9 +435,10 @@ static unsigned int add_rows(struct results *r, const char *size)
 /* Each round starts at another way. */
 static int run_rounds(struct results *r, struct bed *bed, unsigned int first)
 {
-	unsigned long ops = bed->ops, small = hot_ops / PASSES / HOT_VARIABLES * HOT_VARIABLES;
+	unsigned long ops = bed->ops, small;
 	unsigned int round, column, i;
 
+	small = hot_ops / bed->passes / HOT_VARIABLES * HOT_VARIABLES;
 	for (round = 0; round < r->rounds; round++) {
 		for (column = 0; column < COLUMNS; column++) {
 			for (i = 0; i < ARRAY_SIZE(ways); i++) {
@@ -426,8 +464,9 @@ static int run_size(struct results *r, unsigned long cells)
 	int err;
 
 	snprintf(size, sizeof(size), cells ? "%lu" : "hot", cells);
+	bed.passes = bed.hot ? PASSES : local_passes(cells);
 	bed.ops = bed.hot ? hot_ops / PASSES : cells;
-	bed.memory = __vmalloc(array3_size(bed.cells, 3, sizeof(long)), GFP_KERNEL | __GFP_NOWARN);
+	bed.memory = __vmalloc(bed_bytes(bed.cells), GFP_KERNEL | __GFP_NOWARN);
 	if (!bed.memory)
 		return -ENOMEM;
 	err = run_rounds(r, &bed, add_rows(r, size));

@@ -22,8 +22,8 @@
 #include "compat.h"
 #include "percpu_local.h"
 
-unsigned long sizes[MAX_SIZES] = {262144, 1048576, 2097152};
-unsigned int nsizes = 3;
+unsigned long sizes[MAX_SIZES];
+unsigned int nsizes; /* 0 at load: local.c has the default */
 module_param_array(sizes, ulong, &nsizes, 0444);
 MODULE_PARM_DESC(sizes, "lengths of the arrays, in longs");
 
@@ -38,6 +38,10 @@ MODULE_PARM_DESC(repetitions, "operations in a loop of the cmpxchg and event tab
 unsigned int hot_ops = 1 << 20;
 module_param(hot_ops, uint, 0444);
 MODULE_PARM_DESC(hot_ops, "operations on a hot variable per round");
+
+unsigned int walk_ops = 32 * 2097152;
+module_param(walk_ops, uint, 0444);
+MODULE_PARM_DESC(walk_ops, "operations on an array per round, where 32 per long would be more");
 
 unsigned int storm_interrupts = 1000;
 module_param(storm_interrupts, uint, 0444);
@@ -192,7 +196,7 @@ static int check_parameters(void)
 		pr_err("hot_ops or storm_interrupts out of range\n");
 		return -EINVAL;
 	}
-	return local_check_sizes();
+	return local_set_sizes();
 }
 
 static int __init percpu_local_init(void)

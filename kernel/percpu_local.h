@@ -82,8 +82,9 @@ void report_table(struct seq_file *out, const struct results *r);
 void report_json(struct seq_file *out, const struct results *r);
 void report_status(struct seq_file *out, const struct results *r);
 
-/* local.c: the table of 2008. Each returns 0 or -errno. */
-int local_check_sizes(void);
+/* local.c: the table of 2008. Each int is 0 or -errno. */
+int local_set_sizes(void);
+unsigned int local_passes(unsigned long cells);
 unsigned int local_rows(void);
 int local_run(struct results *r);
 /* probe.c: short loops, in cycles */
@@ -98,14 +99,15 @@ struct probe {
 	unsigned long (*loop)(unsigned long n);
 };
 
-/* Instructions that only some CPUs have: bare_<cpu>.c. Ends with a name of NULL. */
+/* What only some CPUs have: cpu_<cpu>.c. Instructions end with a name of NULL. */
 extern const struct probe bare_probes[];
 bool bare_probes_work(void);
+unsigned long last_level_cache(void); /* bytes; 0: not known */
 
 /* Parameters: main.c */
 #define MAX_SIZES 8
 extern unsigned long sizes[MAX_SIZES];
-extern unsigned int nsizes, rounds, repetitions, hot_ops, storm_interrupts;
+extern unsigned int nsizes, rounds, repetitions, hot_ops, walk_ops, storm_interrupts;
 extern long planted;
 
 /* Between rounds and passes: lets others run; -EINTR where the writer is being killed. */

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Results as text, as JSON lines, and the verdict on every total. README.md has the formats. */
 #include <linux/cpumask.h>
+#include <linux/kstrtox.h>
 #include <linux/math64.h>
 #include <linux/seq_file.h>
 #include <linux/string.h>
@@ -62,14 +63,15 @@ static void print_size(struct seq_file *out, const struct results *r, unsigned i
 {
 	const char *size = strrchr(r->rows[first].param, ' ') + 1;
 	unsigned int ways = 0, w, i;
+	unsigned long longs;
 
 	while (ways < n && r->rows[first + ways].base == first)
 		ways++;
-	if (strcmp(size, "hot"))
-		seq_printf(out, "\narray of %s longs, stride 514001, 32 operations per long\n",
-			   size);
-	else
+	if (kstrtoul(size, 10, &longs))
 		seq_puts(out, "\none hot variable\n");
+	else
+		seq_printf(out, "\narray of %lu longs, stride 514001, %u operations per long\n",
+			   longs, local_passes(longs));
 	seq_printf(out, "%-22s", "ns per operation");
 	for (i = 0; i < n; i += ways) {
 		const char *column = r->rows[first + i].param;

@@ -30,7 +30,9 @@
 
 /* Small enough for an emulated CPU; judge_module knows the sizes and rounds. */
 #define LARGE "sizes=65536 rounds=1 hot_ops=65536 storm_interrupts=300"
-#define SMALL "sizes=4096,1000 rounds=3 hot_ops=16384 repetitions=2000 storm_interrupts=100"
+#define SMALL                                                                                      \
+	"sizes=4096,1000 walk_ops=64000 rounds=3 hot_ops=16384 repetitions=2000 "                  \
+	"storm_interrupts=100"
 
 /* status: 0 or an errno. */
 static int say(const char *step, int status)
@@ -155,6 +157,49 @@ static void try_bad_input(void)
 	say("unload", unload());
 }
 
+/* The largest size of a cache that the kernel tells, in bytes; 0: it tells none. */
+static unsigned long last_level_cache(void)
+{
+	unsigned long largest = 0, kilobytes;
+	char path[64];
+	FILE *file;
+
+	for (int i = 0;; i++) {
+		snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu0/cache/index%d/size", i);
+		file = fopen(path, "re");
+		if (!file)
+			return largest * 1024;
+		if (fscanf(file, "%luK", &kilobytes) == 1 && kilobytes > largest)
+			largest = kilobytes;
+		fclose(file);
+	}
+}
+
+/* Those of 2008, and one that no cache holds. That the stride visits all of it holds for the cache
+ * of the guest. */
+static int default_sizes(void)
+{
+	unsigned long longs = 4 * last_level_cache() / sizeof(long);
+	char expected[80], found[80] = "";
+	FILE *file = fopen("/sys/module/" MODULE "/parameters/sizes", "re");
+
+	if (!file || longs <= 2097152)
+		return ENODATA;
+	snprintf(expected, sizeof(expected), "262144,1048576,2097152,%lu\n", longs);
+	if (!fgets(found, sizeof(found), file))
+		found[0] = '\0';
+	fclose(file);
+	return strcmp(found, expected) ? EDOM : 0;
+}
+
+static void try_defaults(void)
+{
+	if (say("load", load("")))
+		return;
+	say("default sizes", default_sizes());
+	say("unload", unload());
+}
+
 /* Kilobytes in the kernel's large allocations: the arrays are among them. */
 static long vmalloc_used(void)
 {
@@ -201,6 +246,7 @@ static void run_all(void)
 	try_once(SMALL " planted=1");
 	try_interrupting();
 	try_bad_input();
+	try_defaults();
 	/* A forgotten array has 1.5 MB, a megabyte is other people's. */
 	say("memory given back", used < 0 || vmalloc_used() > used + 1024 ? ENOMEM : 0);
 }

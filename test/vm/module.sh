@@ -54,8 +54,8 @@ pack_initramfs()
 boot()
 {
 	status=0
-	timeout -k 10 "$limit" qemu-system-x86_64 -accel tcg,thread=multi -cpu max -smp "$cpus" \
-		-m 512M -display none -monitor none -serial stdio -nic none -no-reboot \
+	timeout -k 10 "$limit" qemu-system-x86_64 -accel tcg,thread=multi -cpu max,vendor=GenuineIntel -smp "$cpus" \
+		-m 1G -display none -monitor none -serial stdio -nic none -no-reboot \
 		-kernel "$vm_image" -initrd "$work/initramfs" -append "console=ttyS0 loglevel=1 \
 oops=panic panic=-1 nowatchdog rcupdate.rcu_cpu_stall_suppress=1 preempt=voluntary" \
 		</dev/null >"$work/console" 2>"$work/qemu.log" || status=$?

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* A CPU for which no bare instructions are measured. */
+/* A CPU of which nothing more is known than what every kernel offers. */
 #include "percpu_local.h"
 
 const struct probe bare_probes[] = {{}};
@@ -7,4 +7,9 @@ const struct probe bare_probes[] = {{}};
 bool bare_probes_work(void)
 {
 	return false;
+}
+
+unsigned long last_level_cache(void)
+{
+	return 0;
 }

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The bare instructions below local_irq_save and local_irq_restore: those are patched at boot for
- * the hypervisor, and test before they switch on.
+ * What only x86 has: the bare instructions below local_irq_save and local_irq_restore, which are
+ * patched at boot for the hypervisor and test before they switch on; and CPUID, which tells the
+ * size of the caches to modules, too.
  */
 #include <linux/irqflags.h>
 #include <asm/asm.h>
 #include <asm/cpufeature.h>
+#include <asm/processor.h>
 
 #include "percpu_local.h"
 
@@ -60,4 +62,35 @@ const struct probe bare_probes[] = {{"cli", cli_loop},
 bool bare_probes_work(void)
 {
 	return !boot_cpu_has(X86_FEATURE_XENPV);
+}
+
+#define CACHES_INTEL 4
+#define CACHES_AMD 0x8000001d
+#define MOST_CACHES 16
+
+static bool is_amd(void)
+{
+	return boot_cpu_data.x86_vendor == X86_VENDOR_AMD ||
+	       boot_cpu_data.x86_vendor == X86_VENDOR_HYGON;
+}
+
+/* Each leaf describes a cache; after the last there is one of type 0. Sizes minus one but sets. */
+unsigned long last_level_cache(void)
+{
+	unsigned int leaf = is_amd() ? CACHES_AMD : CACHES_INTEL, last = 0, i, a, b, c, d;
+	unsigned long size = 0;
+
+	if (boot_cpu_data.cpuid_level < CACHES_INTEL ||
+	    (is_amd() && !boot_cpu_has(X86_FEATURE_TOPOEXT)))
+		return 0;
+	for (i = 0; i < MOST_CACHES; i++) {
+		cpuid_count(leaf, i, &a, &b, &c, &d);
+		if (!(a & 31))
+			break;
+		if (((a >> 5) & 7) < last)
+			continue;
+		last = (a >> 5) & 7;
+		size = ((b >> 22) + 1UL) * (((b >> 12) & 1023) + 1) * ((b & 4095) + 1) * (c + 1UL);
+	}
+	return size;
 }
