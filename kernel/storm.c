@@ -39,13 +39,25 @@ static struct trivalue variable;
 /* this_cpu is tried on a variable of its own, the rest on one that is found without a CPU. */
 static DEFINE_PER_CPU(long, copy);
 
-/* With a pause that interrupts like to come in: one instruction on x86 would lose nothing. */
-static __always_inline void count_slowly(void)
+/*
+ * What is not protected by being one instruction, as it is on x86: with a pause that interrupts
+ * like to come in.
+ */
+static __always_inline void count_slowly(long *p)
 {
-	long seen = READ_ONCE(variable.value[0]);
+	long seen = READ_ONCE(*p);
 
 	cpu_relax();
-	WRITE_ONCE(variable.value[0], seen + 1);
+	WRITE_ONCE(*p, seen + 1);
+}
+
+static __always_inline void count_with_interrupts_off(void)
+{
+	unsigned long flags;
+
+	local_irq_save(flags);
+	count_slowly(&variable.value[0]);
+	local_irq_restore(flags);
 }
 
 static __always_inline void count_by_cmpxchg(void)
@@ -66,15 +78,15 @@ static __always_inline void count_by_cmpxchg(void)
 		} while (--n);                                                                     \
 	}
 
-STORM_BATCH(unprotected, count_slowly())
+STORM_BATCH(unprotected, count_slowly(&variable.value[0]))
 STORM_BATCH(preempt_off, {
 	preempt_disable();
-	count_slowly();
+	count_slowly(&variable.value[0]);
 	preempt_enable();
 })
 STORM_BATCH(atomic_long, atomic_long_inc((atomic_long_t *)&variable))
-STORM_BATCH(irqsave, irqsave_inc(&variable.value[0]))
-STORM_BATCH(trivalue, trivalue_inc(&variable))
+STORM_BATCH(irqsave, count_with_interrupts_off())
+STORM_BATCH(trivalue, count_slowly(&variable.value[context_depth()]))
 STORM_BATCH(local_t, local_inc((local_t *)&variable))
 STORM_BATCH(local_t_return, local_add_return(1, (local_t *)&variable))
 STORM_BATCH(this_cpu, this_cpu_inc(copy))
