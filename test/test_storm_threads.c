@@ -8,18 +8,11 @@
 #include <semaphore.h>
 #include <sys/syscall.h>
 
+#include "sanitizers.h"
 #include "storm_engine.h"
 
 #ifndef sigev_notify_thread_id
 #define sigev_notify_thread_id _sigev_un._tid
-#endif
-
-#if defined(__SANITIZE_THREAD__)
-#define THREAD_SANITIZER 1
-#elif defined(__has_feature)
-#define THREAD_SANITIZER __has_feature(thread_sanitizer)
-#else
-#define THREAD_SANITIZER 0
 #endif
 
 /* What all of these count on, in three ways. */
