@@ -17,14 +17,17 @@ assemble()
 	"$compiler" -m64 -c -o "$scratch/mistake.o" "$@" "$here/arch/x86_64_mistakes.S"
 }
 
-# mistake WORDS DEFINITION: the definition must make the check fail with these words
+# mistake WORDS DEFINITION [OPTIONS...]: the definition must make the check fail with these words
 mistake()
 {
-	assemble "-D$2"
+	words=$1
+	definition=$2
+	shift 2
+	assemble "-D$definition" "$@"
 	status=0
 	python3 "$here/check_disassembly" "$scratch/mistake.o" >"$scratch/out" 2>&1 || status=$?
-	[ "$status" -eq 1 ] || fail "exit status $status for $2: $(cat "$scratch/out")"
-	grep -q "$1" "$scratch/out" || fail "not '$1' for $2: $(cat "$scratch/out")"
+	[ "$status" -eq 1 ] || fail "exit status $status for $definition: $(cat "$scratch/out")"
+	grep -q "$words" "$scratch/out" || fail "not '$words' for $definition: $(cat "$scratch/out")"
 	count=$((count + 1))
 }
 
@@ -65,6 +68,37 @@ mistake "no exit point is listed" "EXIT=.quad 3b, 6f"
 # Those that may store first, and no others.
 assemble -DNAME=percpu_abort_push_1 "-DBODY=mov %rcx, 8(%rdx)"
 python3 "$here/check_disassembly" "$scratch/mistake.o" || fail "push may store before its commit"
+
+# Commits of transactions: their begin armed them, so they ask first, and there is one of each.
+commit=percpu_abort_txn_commit
+transaction()
+{
+	assemble -DTRANSACTION "$@"
+}
+transaction "-DNAME=${commit}_1"
+python3 "$here/check_disassembly" "$scratch/mistake.o" || fail "complains about a right transaction"
+for kind in 2 _copy; do
+	transaction "-DNAME=${commit}${kind}_1" "-DBODY=mov %rcx, 8(%rdi)"
+	python3 "$here/check_disassembly" "$scratch/mistake.o" || fail "txn_commit$kind may store first"
+done
+mistake "not armed right before the range" TRANSACTION
+set -- -DTRANSACTION "-DNAME=${commit}_1"
+mistake "does not begin with the compare of rseq_cs" "ASK=nop" "$@"
+mistake "does not begin with the compare of rseq_cs" "ASK=nop; cmpq %rax, %fs:8(%rdx); jne 6f" "$@"
+mistake "does not begin with the compare of rseq_cs" "ASK=cmpq %rax, 8(%rdx); jne 6f" "$@"
+mistake "does not begin with the compare of rseq_cs" "ASK=cmpq %rax, %fs:16(%rdx); jne 6f" "$@"
+mistake "does not begin with the compare of rseq_cs" "ASK=cmpq %rax, %fs:8(%rdx); je 6f" "$@"
+mistake "does not begin with the compare of rseq_cs" "ASK=cmpq %rax, %fs:8(%rdx)" "$@"
+mistake ": armed right before the range" "ARM=movq %rax, %fs:8(%rdx)" "$@"
+mistake "stores before its last instruction" "BODY=mov %rcx, 8(%rdi)" "$@"
+mistake "stores to thread-local storage" "BODY=mov %rcx, %fs:16(%rdx)" "$@"
+transaction "-DNAME=${commit}_1"
+mv "$scratch/mistake.o" "$scratch/one.o"
+transaction "-DNAME=${commit}_2" -Dsequence=another
+"$compiler" -m64 -r -nostdlib -o "$scratch/both.o" "$scratch/one.o" "$scratch/mistake.o"
+! python3 "$here/check_disassembly" "$scratch/both.o" >"$scratch/out" 2>&1 || fail "no complaint of two"
+grep -q "this commit is there twice" "$scratch/out" || fail "not 'twice': $(cat "$scratch/out")"
+count=$((count + 1))
 
 # A file without sequences is a mistake, unless it may be one.
 echo | "$compiler" -m64 -c -x c -o "$scratch/empty.o" -

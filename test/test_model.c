@@ -65,7 +65,7 @@ static int is_commit(const struct pseudo_step *s)
 /* I3: one entry, one committing store as the last step of the range, restart from scratch. */
 TEST(I3_every_program_commits_once_and_last)
 {
-	for (enum pseudo_op op = PSEUDO_ADD; op < PSEUDO_OPS; op++) {
+	for (enum pseudo_op op = PSEUDO_ADD; op < PSEUDO_SEQUENCES; op++) {
 		const struct pseudo_program *program = &pseudo_programs[op];
 		int may_store =
 			op == PSEUDO_STORE_COMMIT || op == PSEUDO_PUSH || op == PSEUDO_COPY_COMMIT;
@@ -157,8 +157,8 @@ TEST(every_call_with_a_handler_on_top_is_linearizable_on_two_cpus)
 {
 	struct scenario scenario;
 
-	for (enum pseudo_op a = PSEUDO_ADD; a < PSEUDO_OPS; a++)
-		for (enum pseudo_op handler = PSEUDO_ADD; handler < PSEUDO_OPS; handler++) {
+	for (enum pseudo_op a = PSEUDO_ADD; a < PSEUDO_SEQUENCES; a++)
+		for (enum pseudo_op handler = PSEUDO_ADD; handler < PSEUDO_SEQUENCES; handler++) {
 			one_call_each(&scenario, a, PSEUDO_OPS, handler);
 			scenario.attempts = 2;
 			must_be_right(&scenario);
@@ -170,8 +170,8 @@ TEST(every_pair_of_calls_is_linearizable_on_two_cpus)
 {
 	struct scenario scenario;
 
-	for (enum pseudo_op a = PSEUDO_ADD; a < PSEUDO_OPS; a++)
-		for (enum pseudo_op b = PSEUDO_ADD; b < PSEUDO_OPS; b++) {
+	for (enum pseudo_op a = PSEUDO_ADD; a < PSEUDO_SEQUENCES; a++)
+		for (enum pseudo_op b = PSEUDO_ADD; b < PSEUDO_SEQUENCES; b++) {
 			one_call_each(&scenario, a, b, PSEUDO_OPS);
 			must_be_right(&scenario);
 		}
@@ -183,8 +183,8 @@ static void every_pair_and_handler(enum pseudo_op a)
 {
 	struct scenario scenario;
 
-	for (enum pseudo_op b = PSEUDO_ADD; b < PSEUDO_OPS; b++)
-		for (enum pseudo_op handler = PSEUDO_ADD; handler < PSEUDO_OPS; handler++) {
+	for (enum pseudo_op b = PSEUDO_ADD; b < PSEUDO_SEQUENCES; b++)
+		for (enum pseudo_op handler = PSEUDO_ADD; handler < PSEUDO_SEQUENCES; handler++) {
 			one_call_each(&scenario, a, b, handler);
 			scenario.cpus = 1;
 			must_be_right(&scenario);
@@ -232,8 +232,8 @@ TEST(cpu_slots_and_shared_slots_mix)
 {
 	struct scenario scenario;
 
-	for (enum pseudo_op a = PSEUDO_ADD; a < PSEUDO_OPS; a++)
-		for (enum pseudo_op b = PSEUDO_ADD; b < PSEUDO_OPS; b++) {
+	for (enum pseudo_op a = PSEUDO_ADD; a < PSEUDO_SEQUENCES; a++)
+		for (enum pseudo_op b = PSEUDO_ADD; b < PSEUDO_SEQUENCES; b++) {
 			one_call_each(&scenario, a, b, a);
 			scenario.script[ACTOR_B].registered = 0;
 			scenario.cpus = 1;
@@ -301,6 +301,114 @@ TEST(field_L2_no_node_is_handed_out_twice)
 	must_be_right(&scenario);
 	scenario_call(&scenario, ACTOR_HANDLER, PSEUDO_POP);
 	must_be_right(&scenario);
+	report();
+}
+
+/* ---- Transactions ---- */
+
+/* I3 and T1: each range begins with the question and ends with its one store; T2: each way out
+ * clears the pointer. */
+TEST(T1_every_range_of_a_transaction_begins_with_the_question)
+{
+	for (enum pseudo_op op = PSEUDO_SEQUENCES; op < PSEUDO_OPS; op++) {
+		const struct pseudo_program *p = &pseudo_programs[op];
+		unsigned last = p->second ? p->post_commit2 : p->post_commit;
+
+		CHECK_EQ(p->step[0].kind, K_ARM);
+		CHECK_EQ(p->step[p->start].kind, K_GOTO_UNLESS_ARMED);
+		CHECK_EQ(p->step[p->start].a, DESCRIPTOR_FIRST);
+		CHECK_EQ(p->step[p->post_commit - 1].kind, p->second ? K_CHANGE : K_COMMIT);
+		if (p->second) {
+			CHECK_EQ(p->step[p->start2].kind, K_GOTO_UNLESS_ARMED);
+			CHECK_EQ(p->step[p->start2].a, p->second);
+			CHECK_EQ(p->step[last - 1u].kind, K_COMMIT);
+		}
+		CHECK_EQ(p->step[last].kind, K_CLEAR);
+		CHECK_EQ(p->step[p->restart].kind, K_CLEAR);
+		CHECK_EQ(p->step[p->restart + 1].kind, K_ABORTED);
+	}
+}
+
+/* What lies where nobody looks to one call must not be what another looks at. */
+static int fit_together(enum pseudo_op a, enum pseudo_op b)
+{
+	return (a == PSEUDO_TXN_TWO) == (b == PSEUDO_TXN_TWO);
+}
+
+/* An interruption at every step of a transaction, with every other call in between, on the same CPU
+ * or after a migration. */
+TEST(transactions_lose_nothing_to_another_thread)
+{
+	struct scenario scenario;
+
+	for (enum pseudo_op a = PSEUDO_SEQUENCES; a < PSEUDO_OPS; a++)
+		for (enum pseudo_op b = PSEUDO_ADD; b < PSEUDO_OPS; b++) {
+			if (!fit_together(a, b))
+				continue;
+			one_call_each(&scenario, a, b, PSEUDO_OPS);
+			must_be_right(&scenario);
+		}
+	report();
+}
+
+TEST(field_F1_transactions_lose_nothing_to_a_handler)
+{
+	struct scenario scenario;
+
+	for (enum pseudo_op a = PSEUDO_ADD; a < PSEUDO_OPS; a++)
+		for (enum pseudo_op handler = PSEUDO_ADD; handler < PSEUDO_OPS; handler++) {
+			if (!fit_together(a, handler) ||
+			    (a < PSEUDO_SEQUENCES && handler < PSEUDO_SEQUENCES))
+				continue;
+			one_call_each(&scenario, a, PSEUDO_OPS, handler);
+			scenario.attempts = 2;
+			must_be_right(&scenario);
+		}
+	report();
+}
+
+/* Two threads on one CPU, and a handler on top of one of them, from this operation on. */
+static void transactions_on_top(enum pseudo_op a, enum pseudo_op first)
+{
+	struct scenario scenario;
+
+	for (enum pseudo_op b = PSEUDO_SEQUENCES; b < PSEUDO_OPS; b++)
+		for (enum pseudo_op handler = first; handler < PSEUDO_OPS; handler++) {
+			if (!fit_together(a, b) || !fit_together(a, handler))
+				continue;
+			one_call_each(&scenario, a, b, handler);
+			scenario.cpus = 1;
+			must_be_right(&scenario);
+		}
+	report();
+}
+
+TEST(transactions_of_two_threads_and_a_handler_lose_nothing_adding)
+{
+	transactions_on_top(PSEUDO_TXN_ADD, PSEUDO_ADD);
+}
+
+TEST(transactions_of_two_threads_and_a_handler_lose_nothing_in_two_words)
+{
+	transactions_on_top(PSEUDO_TXN_TWO, PSEUDO_ADD);
+}
+
+TEST(transactions_of_two_threads_and_a_handler_lose_nothing_copying)
+{
+	transactions_on_top(PSEUDO_TXN_COPY, PSEUDO_COPY_COMMIT);
+}
+
+/* One behind the other: what the first leaves behind is there for the second. */
+TEST(a_transaction_after_another_loses_nothing)
+{
+	struct scenario scenario;
+
+	for (enum pseudo_op a = PSEUDO_SEQUENCES; a < PSEUDO_OPS; a++) {
+		one_call_each(&scenario, a, PSEUDO_OPS, a);
+		scenario_call(&scenario, ACTOR_A, a);
+		scenario.cpus = 1;
+		must_be_right(&scenario);
+	}
 	report();
 }
 
@@ -396,6 +504,55 @@ TEST(checker_finds_range_that_ends_before_the_commit)
 TEST(checker_finds_range_that_goes_on_behind_the_commit)
 {
 	must_be_found_against(MISTAKE_RANGE_TOO_LONG, PSEUDO_OPS);
+}
+
+TEST(checker_finds_transaction_that_does_not_compare)
+{
+	must_be_found_against(MISTAKE_TXN_NOT_COMPARED, PSEUDO_TXN_ADD);
+}
+
+/* In the handler: it is the transaction below that finds the pointer. */
+TEST(checker_finds_pointer_that_is_not_cleared)
+{
+	struct scenario scenario;
+	struct explored explored;
+
+	one_call_each(&scenario, PSEUDO_TXN_ADD, PSEUDO_OPS, PSEUDO_TXN_ADD);
+	scenario.cpus = 1;
+	must_be_right(&scenario);
+	scenario.script[ACTOR_HANDLER].call[0].instead = &mistakes[MISTAKE_TXN_NOT_CLEARED].program;
+	explored = explore(&scenario, stdout);
+	visited += explored.states;
+	CHECK_EQ(explored.wrong, 1);
+	report();
+}
+
+TEST(checker_finds_transaction_with_the_cpu_number_of_before)
+{
+	struct scenario scenario;
+
+	one_call_each(&scenario, PSEUDO_TXN_ADD, PSEUDO_TXN_ADD, PSEUDO_OPS);
+	must_be_found(&scenario, MISTAKE_TXN_CPU_READ_FIRST);
+}
+
+TEST(checker_finds_transaction_that_reads_before_it_arms)
+{
+	must_be_found_against(MISTAKE_TXN_READ_FIRST, PSEUDO_TXN_ADD);
+}
+
+TEST(checker_finds_first_store_on_a_live_word)
+{
+	must_be_found_against(MISTAKE_TXN_LIVE_FIRST, PSEUDO_TXN_TWO);
+}
+
+TEST(checker_finds_change_of_ranges_without_a_compare)
+{
+	must_be_found_against(MISTAKE_TXN_BLIND_CHANGE, PSEUDO_TXN_TWO);
+}
+
+TEST(checker_finds_second_range_without_a_compare)
+{
+	must_be_found_against(MISTAKE_TXN_SECOND_NOT_COMPARED, PSEUDO_TXN_TWO);
 }
 
 /* A handler alone, without a second thread, must be enough as well. */

@@ -67,6 +67,8 @@ percpu_modes(test_zone)
 
 percpu_test(test_txn SOURCES test_txn.c)
 percpu_modes(test_txn)
+percpu_test(test_txn_kernel SOURCES test_txn_kernel.c)
+percpu_modes(test_txn_kernel)
 
 # Processes: with the shared library, because a plugin needs the same one.
 add_library(test_plugin MODULE faults/plugin.c)
@@ -117,7 +119,7 @@ if(NOT percpu_sanitized)
 endif()
 
 # Whatever compilers there are, not only this build's.
-foreach(file words local)
+foreach(file words local txn)
   percpu_script_test(wrong_${file}_operations_do_not_compile LABELS unit
     COMMAND sh ${CMAKE_CURRENT_SOURCE_DIR}/test_refused.sh ${PROJECT_SOURCE_DIR} ${file}.c)
   if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|i.86")

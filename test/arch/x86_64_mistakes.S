@@ -3,6 +3,16 @@
  * One sequence whose parts can be replaced from the command line, to show that
  * check_disassembly notices each mistake (test_check_disassembly.sh has the list).
  */
+#ifdef TRANSACTION /* armed by somebody else: the range begins with the question */
+#ifndef ARM
+#define ARM
+#endif
+#ifndef ASK
+#define ASK cmpq %rax, %fs:8(%rdx); jne 6f
+#endif
+#else
+#define ASK
+#endif
 #ifndef ARM
 #define ARM movq %rax, %fs:8(%rdx)
 #endif
@@ -45,7 +55,8 @@
 sequence:
 	leaq 5f(%rip), %rax
 	ARM
-2:	movl %fs:4(%rdx), %eax
+2:	ASK
+	movl %fs:4(%rdx), %eax
 	cmpl $2, %eax
 	jae 6f
 	imulq $65856, %rax, %rax

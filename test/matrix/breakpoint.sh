@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-# A debugger with a breakpoint in every sequence of a program: the program comes to its end with exact
-# sums. Once as the debugger is, and once without displaced stepping: that executes the instruction
+# A debugger with a breakpoint in every sequence of a program and in the body of a transaction, which
+# then steps through transactions: the program comes to its end with exact sums. Once as the debugger is, and once without displaced stepping: that executes the instruction
 # under the breakpoint somewhere else, where the kernel takes the sequence for left, so that it goes
 # on unprotected. Without it the breakpoint is hit at every attempt.
 #	sh breakpoint.sh PROGRAM
@@ -24,8 +24,14 @@ while $i < sequence_count
 	ignore $bpnum 1000000
 	set $i = $i + 1
 end
+break in_body
+ignore $bpnum 1000000
+tbreak step_from_here
 continue
 info breakpoints
+delete
+stepi 3000
+continue
 END
 
 # debug PROGRAM auto|off: how often breakpoints were hit, the first one, outside, included.
@@ -33,7 +39,7 @@ debug()
 {
 	timeout 100 gdb -nx -batch -ex "set displaced-stepping $2" -x "$work/script" "$1" \
 		>"$work/log" 2>&1 </dev/null || fail "the debugger ended badly: $(tail -5 "$work/log")"
-	grep -q '^hits 15 sum 30' "$work/log" || fail "wrong or missing sums: $(tail -20 "$work/log")"
+	grep -q '^hits 15 sum 30 transactions 64' "$work/log" || fail "wrong or missing sums: $(tail -20 "$work/log")"
 	sed -n 's/.*breakpoint already hit \([0-9]*\) time.*/\1/p' "$work/log" |
 		awk '{ sum += $1 } END { print sum + 0 }'
 }

@@ -173,7 +173,22 @@ static void begin_call(struct state *state, unsigned actor)
 	progress->active = 1;
 }
 
-static void end_call(struct state *state, unsigned actor, int answer, uint64_t value)
+/* What a handler's call leaves in rseq_cs is there for the transaction that it interrupted. */
+static void leave_pointer(const struct scenario *scenario, struct state *state)
+{
+	uint8_t left = state->progress[ACTOR_HANDLER].armed;
+	struct progress *below = &state->progress[ACTOR_A];
+
+	if (!left || !below->active ||
+	    !pseudo_is_transaction(current(scenario, state, ACTOR_A)->op))
+		return;
+	below->armed = pseudo_is_transaction(current(scenario, state, ACTOR_HANDLER)->op)
+			       ? left
+			       : DESCRIPTOR_OTHER;
+}
+
+static void end_call(const struct scenario *scenario, struct state *state, unsigned actor,
+		     int answer, uint64_t value)
 {
 	struct progress *progress = &state->progress[actor];
 	struct record *record = &state->record[call_index(actor, progress->next - 1u)];
@@ -181,6 +196,8 @@ static void end_call(struct state *state, unsigned actor, int answer, uint64_t v
 	record->answer = (uint8_t)answer;
 	record->value = (uint8_t)value;
 	record->slot = progress->shared ? SHARED_SLOT_INDEX : progress->reg[R_CPU - R_ARGS];
+	if (actor == ACTOR_HANDLER)
+		leave_pointer(scenario, state);
 	forget(progress);
 }
 
@@ -195,7 +212,7 @@ static void answered(const struct scenario *scenario, struct state *state, unsig
 			 (answer == PSEUDO_ABORTED && call->op == PSEUDO_ADD));
 
 	if (!elsewhere) {
-		end_call(state, actor, answer, value);
+		end_call(scenario, state, actor, answer, value);
 		return;
 	}
 	forget(progress);
@@ -219,6 +236,9 @@ static void kernel_aborts(const struct scenario *scenario, struct state *state, 
 	if (program->restart == PSEUDO_CONTINUE)
 		return;
 	progress->pc = (uint8_t)program->restart;
+	/* A transaction's abort handler says so in the end, and is counted there. */
+	if (pseudo_is_transaction(current(scenario, state, actor)->op))
+		return;
 	if (++progress->aborts > scenario->attempts)
 		answered(scenario, state, actor, PSEUDO_ABORTED, 0);
 }
@@ -255,7 +275,9 @@ static void step(const struct scenario *scenario, struct state *state, unsigned 
 	answer = pseudo_step(program_of(call, progress->shared), &env, &context, &value);
 	from_context(progress, &context);
 	state->fault = context.fault;
-	if (answer)
+	if (answer == PSEUDO_ABORTED && ++progress->aborts <= scenario->attempts)
+		progress->pc = 0;
+	else if (answer)
 		answered(scenario, state, actor, answer, value);
 }
 

@@ -105,5 +105,79 @@ const struct mistake_program mistakes[MISTAKES] = {
 		ADD(NEXT, SEEN, VALUE),
 		COMMIT(P, NEXT),
 		DONE(NEXT) }, .start = 1, .post_commit = 8, .restart = 0 } },
+
+	[MISTAKE_TXN_NOT_CLEARED] = { PSEUDO_TXN_ADD, { "bad txn add", {
+		ARM,
+		FIND_SLOT,
+		LOAD(SEEN, P),
+		ADD(NEXT, SEEN, VALUE),
+		UNLESS_ARMED(FIRST, +3),
+		COMMIT(P, NEXT),
+		DONE(NEXT),
+		NOT_DONE }, .start = 6, .post_commit = 8, .restart = 9 } },
+
+	[MISTAKE_TXN_NOT_COMPARED] = { PSEUDO_TXN_ADD, { "bad txn add", {
+		ARM,
+		FIND_SLOT,
+		LOAD(SEEN, P),
+		ADD(NEXT, SEEN, VALUE),
+		COMMIT(P, NEXT),
+		TXN_DONE(NEXT),
+		TXN_REFUSED }, .start = 6, .post_commit = 7, .restart = 9 } },
+
+	[MISTAKE_TXN_CPU_READ_FIRST] = { PSEUDO_TXN_ADD, { "bad txn add", {
+		FIND_SLOT,
+		ARM,
+		LOAD(SEEN, P),
+		ADD(NEXT, SEEN, VALUE),
+		UNLESS_ARMED(FIRST, +4),
+		COMMIT(P, NEXT),
+		TXN_DONE(NEXT),
+		TXN_REFUSED }, .start = 6, .post_commit = 8, .restart = 10 } },
+
+	[MISTAKE_TXN_READ_FIRST] = { PSEUDO_TXN_ADD, { "bad txn add", {
+		FIND_SLOT,
+		LOAD(SEEN, P),
+		ARM,
+		LOAD_CPU,
+		ADD(NEXT, SEEN, VALUE),
+		UNLESS_ARMED(FIRST, +4),
+		COMMIT(P, NEXT),
+		TXN_DONE(NEXT),
+		TXN_REFUSED }, .start = 7, .post_commit = 9, .restart = 11 } },
+
+	[MISTAKE_TXN_LIVE_FIRST] = { PSEUDO_TXN_TWO, { "bad txn two", {
+		TXN_TWO_BODY,
+		UNLESS_ARMED(FIRST, +9),
+		CHANGE,
+		SLOT(Q, BASE2),
+		UNLESS_ARMED(TWO, +6),
+		STORE(Q, VALUE2),
+		STORE_BYTE(Q, ONE, VALUE2),
+		COMMIT(P, NEXT),
+		TXN_DONE(I),
+		TXN_REFUSED }, .start = 12, .post_commit = 14, .restart = 21,
+		.start2 = 15, .post_commit2 = 19, .second = DESCRIPTOR_TWO } },
+
+	[MISTAKE_TXN_BLIND_CHANGE] = { PSEUDO_TXN_TWO, { "bad txn two", {
+		TXN_TWO_BODY,
+		CHANGE,
+		UNLESS_ARMED(TWO, +5),
+		STORE(Q, VALUE2),
+		COMMIT(P, NEXT),
+		TXN_DONE(I),
+		TXN_REFUSED }, .start = 12, .post_commit = 13, .restart = 18,
+		.start2 = 13, .post_commit2 = 16, .second = DESCRIPTOR_TWO } },
+
+	[MISTAKE_TXN_SECOND_NOT_COMPARED] = { PSEUDO_TXN_TWO, { "bad txn two", {
+		TXN_TWO_BODY,
+		UNLESS_ARMED(FIRST, +7),
+		CHANGE,
+		COPY(Q, Q),
+		STORE(Q, VALUE2),
+		COMMIT(P, NEXT),
+		TXN_DONE(I),
+		TXN_REFUSED }, .start = 12, .post_commit = 14, .restart = 19,
+		.start2 = 15, .post_commit2 = 17, .second = DESCRIPTOR_TWO } },
 };
 /* clang-format on */

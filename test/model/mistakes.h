@@ -31,6 +31,20 @@ enum mistake {
 	MISTAKE_RANGE_TOO_SHORT,
 	/* add_return: the range goes on behind the commit */
 	MISTAKE_RANGE_TOO_LONG,
+	/* txn add: rseq_cs is not cleared behind the commit (T2) */
+	MISTAKE_TXN_NOT_CLEARED,
+	/* txn add: rseq_cs is not compared (T1) */
+	MISTAKE_TXN_NOT_COMPARED,
+	/* txn add: the CPU number read before rseq_cs is set */
+	MISTAKE_TXN_CPU_READ_FIRST,
+	/* txn add: the word read before rseq_cs is set */
+	MISTAKE_TXN_READ_FIRST,
+	/* txn two: the first store goes to the live copy */
+	MISTAKE_TXN_LIVE_FIRST,
+	/* txn two: the second descriptor is stored without looking at the first */
+	MISTAKE_TXN_BLIND_CHANGE,
+	/* txn two: the second range begins without a compare (T1) */
+	MISTAKE_TXN_SECOND_NOT_COMPARED,
 	MISTAKES
 };
 

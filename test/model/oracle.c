@@ -70,6 +70,17 @@ static struct meaning copy(struct image *image, uint8_t *word, const uint64_t *a
 	return done(0);
 }
 
+/* Bit 0 of the word says which of two copies is the live one; the other is filled and becomes it. */
+static struct meaning flip(struct image *image, uint8_t *word, const uint64_t *arg, uint64_t shift)
+{
+	unsigned live = place(arg[R_BASE2] + shift + (*word & 1));
+
+	*word = (uint8_t)(*word + 1);
+	show(image, place(arg[R_BASE2] + shift + (*word & 1)), (uint8_t)arg[R_VALUE2]);
+	image->visible[live] = 0;
+	return done(image->word[live]);
+}
+
 static struct meaning replace(uint8_t *word, const uint64_t *arg, int equal, uint8_t value)
 {
 	if (!equal)
@@ -97,6 +108,7 @@ static struct meaning apply(struct image *image, enum pseudo_op op, const uint64
 		*word = (uint8_t)(old | arg[R_VALUE]);
 		return done(0);
 	case PSEUDO_ADD_RETURN:
+	case PSEUDO_TXN_ADD:
 		*word = (uint8_t)(old + arg[R_VALUE]);
 		return done(*word);
 	case PSEUDO_XCHG:
@@ -114,7 +126,10 @@ static struct meaning apply(struct image *image, enum pseudo_op op, const uint64
 		return pop(image, word, arg[R_OFFSET]);
 	case PSEUDO_PUSH:
 		return push(image, word, arg[R_NODE], arg[R_OFFSET]);
+	case PSEUDO_TXN_TWO:
+		return flip(image, word, arg, shift);
 	case PSEUDO_COPY_COMMIT:
+	case PSEUDO_TXN_COPY:
 		return copy(image, word, arg, shift);
 	default:
 		return (struct meaning){0, 0};

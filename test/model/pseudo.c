@@ -103,6 +103,49 @@ const struct pseudo_program pseudo_programs[PSEUDO_OPS] = {
 		GOTO(-4),
 		COMMIT(P, VALUE),
 		DONE(ZERO) }, RANGE(10) },
+
+	[PSEUDO_TXN_ADD] = { "txn add", {
+		ENTER,
+		LOAD(SEEN, P),
+		ADD(NEXT, SEEN, VALUE),
+		UNLESS_ARMED(FIRST, +4),
+		COMMIT(P, NEXT),
+		TXN_DONE(NEXT),
+		TXN_REFUSED }, .start = 6, .post_commit = 8, .restart = 10 },
+
+	/* The instruction between the ranges stands for the way from one to the other. */
+	[PSEUDO_TXN_TWO] = { "txn two", {
+		TXN_TWO_BODY,
+		UNLESS_ARMED(FIRST, +8),
+		CHANGE,
+		COPY(Q, Q),
+		UNLESS_ARMED(TWO, +5),
+		STORE(Q, VALUE2),
+		COMMIT(P, NEXT),
+		TXN_DONE(I),
+		TXN_REFUSED }, .start = 12, .post_commit = 14, .restart = 20,
+		.start2 = 15, .post_commit2 = 18, .second = DESCRIPTOR_TWO },
+
+	[PSEUDO_TXN_COPY] = { "txn copy", {
+		ENTER,
+		LOAD(SEEN, P),
+		GOTO_IF_EQUAL(SEEN, EXPECT, +3),
+		CLEAR, /* cancelled */
+		REFUSE_IF_EQUAL(ZERO, ZERO, ZERO),
+		SLOT(Q, BASE2),
+		UNLESS_ARMED(FIRST, +12),
+		CHANGE,
+		UNLESS_ARMED(COPY, +10),
+		COPY(I, ZERO),
+		GOTO_IF_EQUAL(I, COUNT, +5),
+		LOAD_BYTE(NEXT, SOURCE, I),
+		STORE_BYTE(Q, I, NEXT),
+		INCREMENT(I),
+		GOTO(-4),
+		COMMIT(P, VALUE),
+		TXN_DONE(ZERO),
+		TXN_REFUSED }, .start = 9, .post_commit = 11, .restart = 21,
+		.start2 = 11, .post_commit2 = 19, .second = DESCRIPTOR_COPY },
 };
 
 const struct pseudo_program pseudo_shared[PSEUDO_OPS] = {
@@ -296,7 +339,10 @@ static int access_memory(const struct pseudo_step *s, const struct pseudo_env *e
 
 	switch (s->kind) {
 	case K_ARM:
-		context->armed = 1;
+		context->armed = DESCRIPTOR_FIRST;
+		return 1;
+	case K_CLEAR:
+		context->armed = DESCRIPTOR_NONE;
 		return 1;
 	case K_LOAD_CPU:
 		set(context, s->a, env->cpu);
@@ -350,6 +396,12 @@ static int branch(const struct pseudo_step *s, const struct pseudo_env *env,
 	case K_GOTO:
 		context->pc = (uint8_t)(context->pc + s->target - 1);
 		return 0;
+	case K_GOTO_UNLESS_ARMED:
+		context->pc = (uint8_t)(context->pc + (context->armed == s->a ? 0 : s->target - 1));
+		return 0;
+	case K_ABORTED:
+		*value = 0;
+		return PSEUDO_ABORTED;
 	default:
 		*value = truncated(env, a);
 		return PSEUDO_DONE;
@@ -366,7 +418,9 @@ int pseudo_step(const struct pseudo_program *program, const struct pseudo_env *e
 		read_modify_write(s, env, context);
 		return 0;
 	}
-	if (!compute(s, env, context) && !access_memory(s, env, context))
+	if (s->kind == K_CHANGE)
+		context->armed = program->second;
+	else if (!compute(s, env, context) && !access_memory(s, env, context))
 		answer = branch(s, env, context, value);
 	context->pc++;
 	return answer;
@@ -374,8 +428,13 @@ int pseudo_step(const struct pseudo_program *program, const struct pseudo_env *e
 
 int pseudo_in_range(const struct pseudo_program *program, const struct pseudo_context *context)
 {
-	return context->armed && context->pc >= program->start &&
-	       context->pc < program->post_commit;
+	uint8_t pc = context->pc;
+
+	if (context->armed == DESCRIPTOR_FIRST)
+		return pc >= program->start && pc < program->post_commit;
+	if (program->second && context->armed == program->second)
+		return pc >= program->start2 && pc < program->post_commit2;
+	return 0;
 }
 
 struct pseudo_result pseudo_run(enum pseudo_op op, const struct pseudo_env *env)
@@ -397,6 +456,7 @@ static const char *reg_name(unsigned r)
 		[R_VALUE] = "value",     [R_VALUE2] = "value2", [R_EXPECT] = "expect",
 		[R_EXPECT2] = "expect2", [R_NODE] = "node",     [R_OFFSET] = "offset",
 		[R_SOURCE] = "source",   [R_COUNT] = "count",   [R_SHARED] = "shared",
+		[R_ONE] = "1",
 		[R_CPU] = "cpu",         [R_P] = "p",           [R_Q] = "q",
 		[R_SEEN] = "seen",       [R_NEXT] = "next",     [R_I] = "i",
 	};
@@ -432,6 +492,10 @@ void pseudo_text(const struct pseudo_step *s, char *text, size_t size)
 		[K_COMMIT_OR] = "*A |= B  (commit)",
 		[K_ATOMIC_STORE_IF] = "atomic: if (*A == B) *A = C; else { B = *A; goto }",
 		[K_DONE] = "return DONE, A",
+		[K_CLEAR] = "rseq_cs = 0",
+		[K_CHANGE] = "rseq_cs = second descriptor",
+		[K_GOTO_UNLESS_ARMED] = "if (rseq_cs != descriptor) goto",
+		[K_ABORTED] = "not done",
 	};
 	const char *from = pattern[s->kind];
 	size_t used = 0;

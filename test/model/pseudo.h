@@ -37,6 +37,11 @@ enum pseudo_op {
 	PSEUDO_POP,          /* head = *p; if (head) *p = *(head + offset); head is the result */
 	PSEUDO_PUSH,         /* *(node + offset) = *p; *p = node */
 	PSEUDO_COPY_COMMIT,  /* if (*p == expect) { copy count bytes to q; *p = value; } */
+	PSEUDO_SEQUENCES,
+	/* Transactions, with their bodies: one commit of each kind. */
+	PSEUDO_TXN_ADD = PSEUDO_SEQUENCES, /* *p += value, the sum is the result */
+	PSEUDO_TXN_TWO,  /* *p++; q[*p & 1] = value2, the other copy is the result */
+	PSEUDO_TXN_COPY, /* as COPY_COMMIT */
 	PSEUDO_OPS
 };
 
@@ -62,6 +67,7 @@ enum pseudo_reg {
 	R_SOURCE, /* copied from */
 	R_COUNT,  /* bytes copied */
 	R_SHARED, /* index of the shared slot */
+	R_ONE,
 	R_ARGS,
 	/* Working registers: undefined at the begin, lost by nothing but the end of the call. */
 	R_CPU = R_ARGS,
@@ -98,7 +104,11 @@ enum pseudo_kind {
 	K_COMMIT_AND,          /* *a &= b likewise */
 	K_COMMIT_OR,           /* *a |= b likewise */
 	K_ATOMIC_STORE_IF,     /* if (*a == b) *a = c; else { b = *a; goto target } */
-	K_DONE                 /* return DONE, a */
+	K_DONE,                /* return DONE, a */
+	K_CLEAR,               /* rseq_cs = 0 */
+	K_CHANGE,              /* rseq_cs = second descriptor, the last instruction of the range */
+	K_GOTO_UNLESS_ARMED,   /* if (rseq_cs != descriptor a) goto target */
+	K_ABORTED              /* return ABORTED */
 };
 
 struct pseudo_step {
@@ -107,7 +117,7 @@ struct pseudo_step {
 	int8_t target;   /* of a goto, relative to this step */
 };
 
-#define PSEUDO_STEPS 20
+#define PSEUDO_STEPS 24
 
 /* Where an abort goes: this index, or on with the next instruction (a planted mistake). */
 #define PSEUDO_CONTINUE (-1)
@@ -118,7 +128,27 @@ struct pseudo_program {
 	uint8_t start;       /* first step of the range; 0 with post_commit 0: no range */
 	uint8_t post_commit; /* the step behind its last */
 	int8_t restart;      /* step that the abort handler goes to */
+	/* Of transactions: the range that is armed by the commit of the first, if there is one. */
+	uint8_t start2, post_commit2;
+	uint8_t second; /* its descriptor, enum pseudo_descriptor */
 };
+
+/*
+ * What rseq_cs can hold. A sequence has one descriptor of its own, which is DESCRIPTOR_FIRST to it;
+ * all transactions begin with the same one, and are in the same range then (T3).
+ */
+enum pseudo_descriptor {
+	DESCRIPTOR_NONE,
+	DESCRIPTOR_FIRST,
+	DESCRIPTOR_TWO,
+	DESCRIPTOR_COPY,
+	DESCRIPTOR_OTHER /* of something else */
+};
+
+static inline int pseudo_is_transaction(enum pseudo_op op)
+{
+	return op >= PSEUDO_SEQUENCES;
+}
 
 extern const struct pseudo_program pseudo_programs[PSEUDO_OPS];
 
@@ -148,7 +178,7 @@ struct pseudo_env {
 struct pseudo_context {
 	uint64_t reg[R_WORK]; /* R_CPU is reg[0] */
 	uint8_t pc;
-	uint8_t armed; /* rseq_cs points to this program's descriptor */
+	uint8_t armed; /* rseq_cs, enum pseudo_descriptor */
 	uint8_t half;  /* an unlocked read-modify-write has read, and has not written yet */
 	uint8_t fault; /* touched memory that is not there */
 };
@@ -157,6 +187,21 @@ struct pseudo_result {
 	enum pseudo_answer answer;
 	uint64_t value; /* sum, previous value, value seen, node; 0 where there is none */
 };
+
+/*
+ * A transaction's program has its body between arming and range:
+ *
+ *	ARM                       rseq_cs = descriptor
+ *	LOAD_CPU, SLOT, LOAD ...  begin, and the body
+ *	UNLESS_ARMED      start:  if (rseq_cs != descriptor) goto refused
+ *	COMMIT(P, NEXT)           *p = next            the last instruction of the range
+ *	CLEAR             post:   rseq_cs = 0
+ *	DONE(NEXT)
+ *	CLEAR             refused and abort handler
+ *	NOT_DONE                  begin again, or ABORTED
+ *
+ * The commit of another kind begins with CHANGE instead of COMMIT, and has a range of its own.
+ */
 
 /*
  * Runs one step (of a half-step instruction: one half). Returns 0 while the call goes on, or its

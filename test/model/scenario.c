@@ -56,6 +56,7 @@ static unsigned operand(const struct scenario *scenario, enum actor actor, enum 
 	switch (op) {
 	case PSEUDO_ADD:
 	case PSEUDO_ADD_RETURN:
+	case PSEUDO_TXN_ADD:
 		return step[actor];
 	case PSEUDO_AND:
 		return 0xffu & ~(unsigned)step[actor];
@@ -83,6 +84,7 @@ struct call *scenario_call(struct scenario *scenario, enum actor actor, enum pse
 	call->arg[R_SOURCE] = SOURCE_AT + 2u * actor;
 	call->arg[R_COUNT] = 2;
 	call->arg[R_SHARED] = SHARED_SLOT_INDEX;
+	call->arg[R_ONE] = 1;
 	return call;
 }
 

@@ -34,6 +34,18 @@
 #define COMMIT_OR(a, b)		{ K_COMMIT_OR, R_##a, R_##b, R_ZERO, 0 }
 #define ATOMIC_STORE_IF(a, b, c, to) { K_ATOMIC_STORE_IF, R_##a, R_##b, R_##c, to }
 #define DONE(a)			{ K_DONE, R_##a, 0, 0, 0 }
+#define CLEAR			{ K_CLEAR, 0, 0, 0, 0 }
+#define CHANGE			{ K_CHANGE, 0, 0, 0, 0 }
+#define UNLESS_ARMED(which, to)	{ K_GOTO_UNLESS_ARMED, DESCRIPTOR_##which, 0, 0, to }
+#define NOT_DONE		{ K_ABORTED, 0, 0, 0, 0 }
+
+/* The two ends of a transaction. */
+#define TXN_DONE(a)		CLEAR, DONE(a)
+#define TXN_REFUSED		CLEAR, NOT_DONE
+/* Body and idle copy of PSEUDO_TXN_TWO: steps 0 to 11. */
+#define TXN_TWO_BODY		ARM, LOAD_CPU, LEAVE_UNLESS_BELOW, SLOT(P, BASE), SLOT(Q, BASE2), \
+				LOAD(SEEN, P), AND(I, SEEN, ONE), ADDRESS(I, Q, I), LOAD(I, I), \
+				ADD(NEXT, SEEN, ONE), AND(SEEN, NEXT, ONE), ADDRESS(Q, Q, SEEN)
 /* clang-format on */
 
 #endif

@@ -105,10 +105,15 @@ void tracee_end(struct tracee *tracee)
 	CHECK_EQ(test_wait(tracee->pid), -SIGKILL);
 }
 
+int tracee_run_with(struct tracee *tracee, int sig)
+{
+	CHECK_EQ(ptrace(PTRACE_CONT, tracee->pid, NULL, (void *)(uintptr_t)sig), 0);
+	return wait_for_stop(tracee);
+}
+
 int tracee_run(struct tracee *tracee)
 {
-	CHECK_EQ(ptrace(PTRACE_CONT, tracee->pid, NULL, NULL), 0);
-	return wait_for_stop(tracee);
+	return tracee_run_with(tracee, 0);
 }
 
 int tracee_step(struct tracee *tracee)

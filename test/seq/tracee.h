@@ -74,6 +74,9 @@ void tracee_end(struct tracee *tracee);
 int tracee_run(struct tracee *tracee);
 int tracee_step(struct tracee *tracee);
 
+/* Runs on with a signal, whose handler comes first. */
+int tracee_run_with(struct tracee *tracee, int sig);
+
 uint64_t tracee_pc(struct tracee *tracee);
 void tracee_set_pc(struct tracee *tracee, uint64_t pc);
 void tracee_read(struct tracee *tracee, uint64_t address, void *into, size_t size);
