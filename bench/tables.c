@@ -19,7 +19,8 @@
 	x(bench_area) \
 	x(bench_limit) \
 	x(bench_txn) \
-	x(bench_zone)
+	x(bench_zone) \
+	x(bench_locks)
 /* clang-format on */
 
 #define DECLARE(table) extern const struct bench_table table;

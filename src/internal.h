@@ -112,6 +112,17 @@ HIDDEN void percpu__unlock(const sigset_t *saved);
 /* Makes that page; so many bytes behind the lock are the caller's. NULL: there is no such page. */
 HIDDEN void *percpu__lock_start(size_t more);
 
+/*
+ * Which process this is: another number in a forked child than in its parent, however it came
+ * about. The first call in a child takes the calling thread to be the one that forked.
+ */
+HIDDEN uint32_t percpu__generation(void);
+/* A number for a thread (struct percpu__shared): larger than all before it, parents' included, and
+ * larger than 1. */
+HIDDEN uintptr_t percpu__thread_number(void);
+/* Was it the number of another thread of a parent process than the one that forked? */
+HIDDEN bool percpu__is_gone(uintptr_t number);
+
 /* True when percpu_fence() is there. */
 HIDDEN bool percpu__has_fence(void);
 

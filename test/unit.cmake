@@ -62,6 +62,9 @@ percpu_fault_test(test_counter_outline SOURCES test_counter.c DEFINITIONS PERCPU
 percpu_fault_test(test_limit SOURCES test_limit.c)
 percpu_modes(test_limit)
 
+percpu_fault_test(test_lock SOURCES test_lock.c)
+percpu_modes(test_lock)
+
 percpu_test(test_zone SOURCES test_zone.c)
 percpu_modes(test_zone)
 

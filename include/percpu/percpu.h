@@ -6,6 +6,7 @@
 #include <percpu/counter.h>
 #include <percpu/limit.h>
 #include <percpu/local.h>
+#include <percpu/lock.h>
 #include <percpu/txn.h>
 #include <percpu/zone.h>
 

@@ -252,13 +252,19 @@ extern const struct percpu__rt percpu__rt;
 		return left;									\
 	}
 
-/* if (*p == expect && *p2 == expect2) *p = value; both words in the same slot. */
+/*
+ * if (*p == expect && *p2 == expect2) *p = value; both words in the same slot. With the bound of an
+ * object that is ready, or of one that is not and has the bound 0.
+ */
 #define PERCPU__DEFINE_CMPXCHG2(w, type)							\
-	PERCPU__INLINE int percpu__seq_cmpxchg2_##w(void *base, type expect, type value,	\
-						    void *base2, type expect2, uint32_t *slot)	\
+	PERCPU__INLINE int percpu__seq_cmpxchg2_below_##w(uint32_t bound_, void *base,		\
+							  type expect, type value,		\
+							  void *base2, type expect2,		\
+							  uint32_t *slot)			\
 	{											\
-		const struct percpu__rt rt = percpu__rt;					\
+		struct percpu__rt rt = percpu__rt;						\
 		int left = PERCPU__ATTEMPTS;							\
+		rt.bound = bound_;								\
 		__asm__ volatile(PERCPU__ENTER PERCPU__FIND_TWO					\
 				 ARCH_LEAVE_IF_NE_B(w, "expect2", "7f")				\
 				 ARCH_LEAVE_IF_NE(w, "expect", "7f")				\
@@ -271,6 +277,12 @@ extern const struct percpu__rt percpu__rt;
 				   [value] ARCH_C_IN_##w(value)					\
 				 : PERCPU__CLOBBER, ARCH_CLOBBER_B "memory");			\
 		return left;									\
+	}											\
+	PERCPU__INLINE int percpu__seq_cmpxchg2_##w(void *base, type expect, type value,	\
+						    void *base2, type expect2, uint32_t *slot)	\
+	{											\
+		return percpu__seq_cmpxchg2_below_##w(percpu__rt.bound, base, expect, value,	\
+						      base2, expect2, slot);			\
 	}
 
 /* if (*p == expect) { *p2 = first, where nobody looks yet; *p = value; } */
@@ -422,11 +434,19 @@ PERCPU__INLINE int percpu__seq_copy_commit(void *base, uintptr_t expect, uintptr
 		(void)base, (void)expect, (void)value, (void)previous, (void)slot;                 \
 		return PERCPU__UNAVAILABLE;                                                        \
 	}                                                                                          \
+	PERCPU__INLINE int percpu__seq_cmpxchg2_below_##w(uint32_t bound, void *base, type expect, \
+							  type value, void *base2, type expect2,   \
+							  uint32_t *slot)                          \
+	{                                                                                          \
+		(void)bound, (void)base, (void)expect, (void)value, (void)base2, (void)expect2,    \
+			(void)slot;                                                                \
+		return PERCPU__UNAVAILABLE;                                                        \
+	}                                                                                          \
 	PERCPU__INLINE int percpu__seq_cmpxchg2_##w(void *base, type expect, type value,           \
 						    void *base2, type expect2, uint32_t *slot)     \
 	{                                                                                          \
-		(void)base, (void)expect, (void)value, (void)base2, (void)expect2, (void)slot;     \
-		return PERCPU__UNAVAILABLE;                                                        \
+		return percpu__seq_cmpxchg2_below_##w(0, base, expect, value, base2, expect2,      \
+						      slot);                                       \
 	}
 
 PERCPU__DEFINE_SEQUENCES(1, uint8_t)

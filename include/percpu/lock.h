@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Locks per CPU: each slot of per-CPU memory has a lock of its own, and taking the one of the CPU
+ * that one is on costs no atomic operation and no fence.
+ *
+ *	int slot = percpu_lock(&lock);
+ *	percpu_locked_ptr(data, slot)->n++;
+ *	percpu_unlock(&lock, slot);
+ *
+ * Promises: a slot is held by one at a time, whoever takes it in whichever way. What was written
+ * under a slot's lock is seen by whoever holds it next (acquire and release). The holder may
+ * migrate and be preempted; a thread that finds its CPU's slot held or closed takes a shared slot
+ * instead of waiting, so a holder that does not run keeps nobody from running but those who want
+ * that very slot, and they sleep. Nobody spins for long: no thread of a real-time class can keep
+ * the holder that it waits for from running.
+ *
+ * Does not promise: which slot. Data lies in the slots that were returned, of both kinds: a reader
+ * visits all of them, each under percpu_lock_remote(). No fairness. Real-time priorities are not
+ * inherited. A lock is held by a thread and given back by it; it may not be copied or moved.
+ *
+ *	call                  thread   signal handler   other process   after fork
+ *	lock                  yes      no (trylock)     no              yes, child's copy
+ *	trylock               yes      yes              no              yes, child's copy
+ *	unlock                yes      what it took     no              yes, what it held
+ *	lock_remote           yes      no               no              yes
+ *	unlock_remote         yes      no               no              yes
+ *	init, destroy         yes      no               no              yes
+ *
+ * A handler takes another slot than the code it interrupted: trylock says -EBUSY when the slot of
+ * its CPU and all shared ones are held. (lock would wait then, perhaps for what it interrupted.)
+ * Handlers that take locks return (no siglongjmp), and have unlocked before.
+ *
+ * A lock may be held over fork(). In the child, what the forking thread held is held, by it; what
+ * other threads held is free, and the data under it unspecified. (A child made without fork(), by
+ * _Fork() or clone(), makes its first call of this library in the thread that forked.)
+ *
+ * Debug builds (PERCPU_DEBUG) stop the process when a thread unlocks what it does not hold, locks
+ * in a thread that holds a slot of the same lock, or destroys a lock that is held.
+ */
+#ifndef PERCPU_LOCK_H
+#define PERCPU_LOCK_H
+
+#include <errno.h>
+
+#include <percpu/this_cpu.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct percpu_lock {
+	struct percpu__handle handle; /* bound 0: sequences take no slot of it */
+	uint32_t generation;          /* of the process that looked after the holders last */
+	uint32_t reserved;
+};
+
+/* A lock that works before any init call: static PERCPU_LOCK(lock); */
+#define PERCPU_LOCK_INIT                                                                           \
+	{                                                                                          \
+		{NULL, 0, 0}, 0, 0                                                                 \
+	}
+#define PERCPU_LOCK(name) struct percpu_lock name = PERCPU_LOCK_INIT
+
+/* 0; -EINVAL for NULL; -ENOMEM. */
+int percpu_lock_init(struct percpu_lock *lock);
+/* The caller makes sure that no call is under way. 0; -EINVAL for NULL or one destroyed before;
+ * -EBUSY: a slot is held, nothing was done. */
+int percpu_lock_destroy(struct percpu_lock *lock);
+
+/* What each slot has, and whose it is, by the thread's number (percpu__shared.id). */
+struct percpu__lock_words {
+	percpu__word held;
+	percpu__word closed; /* the one who has taken this CPU slot, or takes it, from outside */
+	uint32_t waiters;    /* who sleep, or are about to */
+	uint32_t wakes;      /* what they sleep on: how often they were woken */
+};
+
+int percpu__lock_cold(struct percpu_lock *lock);
+int percpu__lock_try_cold(struct percpu_lock *lock);
+int percpu__lock_outline(struct percpu_lock *lock);
+int percpu__lock_try_outline(struct percpu_lock *lock);
+int percpu__unlock_outline(struct percpu_lock *lock, int slot);
+int percpu__unlock_cold(struct percpu_lock *lock, int slot);
+void percpu__lock_wake(struct percpu_lock *lock, struct percpu__lock_words *words);
+
+#if PERCPU__WORD_MAX == 8
+#define PERCPU__SEQ_TAKE percpu__seq_cmpxchg2_below_8
+#else
+#define PERCPU__SEQ_TAKE percpu__seq_cmpxchg2_below_4
+#endif
+
+/* Takes the slot of this CPU if nobody has it. */
+PERCPU__INLINE bool percpu__lock_on_cpu(struct percpu_lock *lock, uint32_t *slot)
+{
+	uint32_t bound = __atomic_load_n(&lock->handle.bound, __ATOMIC_ACQUIRE);
+	struct percpu__lock_words *words = (struct percpu__lock_words *)lock->handle.base;
+
+	if (__builtin_expect(PERCPU__SEQ_TAKE(bound, &words->held, 0, percpu__shared.id,
+					      &words->closed, percpu__shared.nobody, slot) <= 0,
+			     0))
+		return false;
+	/* With what the sequence read. Pairs with the release in percpu__unlock_on_cpu() and in
+	 * percpu_unlock_remote(). */
+	__atomic_thread_fence(__ATOMIC_ACQUIRE);
+	return true;
+}
+
+/*
+ * The store and the load may pass each other here: the fence is on the side of who waits, between
+ * his store to waiters and his look at held (lock.c, M3).
+ */
+PERCPU__INLINE int percpu__unlock_on_cpu(struct percpu_lock *lock, int slot)
+{
+	struct percpu__lock_words *words = (struct percpu__lock_words *)lock->handle.base;
+
+	/* The process's bound is in a register in loops; a lock without CPU slots gave none out. */
+	if (__builtin_expect((unsigned)slot >= percpu__rt.bound || !words, 0))
+		return percpu__unlock_cold(lock, slot);
+	words = (struct percpu__lock_words *)percpu__slot(words, (unsigned)slot);
+	__atomic_store_n(&words->held, 0, __ATOMIC_RELEASE);
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	if (__builtin_expect(__atomic_load_n(&words->waiters, __ATOMIC_RELAXED) != 0, 0))
+		percpu__lock_wake(lock, words);
+	return 0;
+}
+
+/* A function of the structure's name: C++ has room for both, and g++ warns of it. */
+#if defined(__cplusplus) && !defined(__clang__)
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wshadow"
+#endif
+
+/*
+ * Takes a slot: this CPU's, or a shared one where that cannot be had. The slot (0 and above);
+ * -EINVAL: NULL or destroyed; -ENOMEM: a static lock's first use found no memory.
+ */
+PERCPU__INLINE int percpu_lock(struct percpu_lock *lock)
+{
+#if defined(PERCPU_OUTLINE) || defined(PERCPU_DEBUG)
+	return percpu__lock_outline(lock);
+#else
+	uint32_t slot;
+
+	if (__builtin_expect(!lock, 0))
+		return -EINVAL;
+	return percpu__lock_on_cpu(lock, &slot) ? (int)slot : percpu__lock_cold(lock);
+#endif
+}
+
+#if defined(__cplusplus) && !defined(__clang__)
+#pragma GCC diagnostic pop
+#endif
+
+/* The same without waiting. -EBUSY: the slot of this CPU is held or closed, the shared ones too. */
+PERCPU__INLINE int percpu_trylock(struct percpu_lock *lock)
+{
+#if defined(PERCPU_OUTLINE) || defined(PERCPU_DEBUG)
+	return percpu__lock_try_outline(lock);
+#else
+	uint32_t slot;
+
+	if (__builtin_expect(!lock, 0))
+		return -EINVAL;
+	return percpu__lock_on_cpu(lock, &slot) ? (int)slot : percpu__lock_try_cold(lock);
+#endif
+}
+
+/* Gives back what percpu_lock() or percpu_trylock() returned. 0; -EINVAL: NULL, destroyed, or no
+ * slot. */
+PERCPU__INLINE int percpu_unlock(struct percpu_lock *lock, int slot)
+{
+#if defined(PERCPU_OUTLINE) || defined(PERCPU_DEBUG)
+	return percpu__unlock_outline(lock, slot);
+#else
+	return __builtin_expect(lock != NULL, 1) ? percpu__unlock_on_cpu(lock, slot) : -EINVAL;
+#endif
+}
+
+/*
+ * Takes the slot that is asked for, of either kind, from anywhere, and waits for it as long as
+ * that takes. For the rare side: microseconds, a fence for a CPU slot. Threads on that CPU use
+ * shared slots meanwhile. 0; -EINVAL: NULL, destroyed, or no slot; -EDEADLK: the caller holds it;
+ * -ENOMEM: as percpu_lock();
+ * -EPERM: the fence failed, and the slot stays closed to percpu_lock() until percpu_lock_remote()
+ * has succeeded and it was unlocked again.
+ */
+int percpu_lock_remote(struct percpu_lock *lock, int slot);
+int percpu_unlock_remote(struct percpu_lock *lock, int slot);
+
+/* The copy in a slot that the caller holds: to be written as well. */
+#define percpu_locked_ptr(p, slot) ((__typeof__(*(p)) *)percpu__slot((p), (unsigned)(slot)))
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
