@@ -3,10 +3,10 @@
  * Does this kernel abort sequences when it preempts them? Found out by trying.
  *
  * Two threads on one CPU. The watcher runs a long sequence that loads a word of that CPU, waits and
- * compares. The disturber wakes up every few microseconds and adds to the word. To do that it must
- * have preempted the watcher, so a sequence that gets as far as a compare that differs was
- * interrupted and not aborted: the kernel is broken. Affinity only makes encounters
- * likely; on another CPU the disturber changes another word, and nothing is concluded.
+ * compares. The disturber wakes up some ten times a millisecond and adds to the word. To do that it
+ * must have preempted the watcher, so a sequence that gets as far as a compare that differs was
+ * interrupted and not aborted: the kernel is broken. Affinity only makes encounters likely; on
+ * another CPU the disturber changes another word, and nothing is concluded.
  */
 #include "internal.h"
 
@@ -152,6 +152,7 @@ int percpu_self_test(char *why, size_t size)
 {
 	struct test test = {NULL, 0};
 	struct percpu_mode_info mode;
+	int saved = errno;
 	int aborts = 0;
 	int cancel, result;
 
@@ -171,5 +172,6 @@ int percpu_self_test(char *why, size_t size)
 	(void)pthread_setcancelstate(cancel, NULL);
 	if (size != 0)
 		explain(why, size, result, aborts);
+	errno = saved;
 	return result;
 }

@@ -4,6 +4,7 @@
 
 #include <dirent.h>
 #include <sys/auxv.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include "faults/faults.h"
@@ -591,6 +592,25 @@ TEST(field_I1_self_test_finds_that_aborts_work)
 	CHECK(percpu_self_test(why, 4) != 1);
 	CHECK_EQ(why[3], '\0');
 	CHECK_EQ(why[4], 'x');
+}
+
+/* Without address space there is no stack for the second thread. */
+TEST(self_test_that_gets_no_thread_keeps_errno)
+{
+	const struct rlimit none = {0, 0};
+	void *object = percpu_new(uint32_t);
+	int result;
+
+#if defined(TEST_SANITIZED)
+	test_skip("sanitizers need memory of their own");
+#endif
+	CHECK(object != NULL);
+	CHECK_EQ(setrlimit(RLIMIT_AS, &none), 0);
+	errno = ERRNO_MARK;
+	result = percpu_self_test(NULL, 0);
+	CHECK_EQ(errno, ERRNO_MARK);
+	CHECK(result != 1);
+	CHECK_OK(percpu_free(object));
 }
 
 /* The mask is looked at again afterwards: others may change it at any time (D8). */
