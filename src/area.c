@@ -73,15 +73,20 @@ static char *reserve(size_t size)
 	return base;
 }
 
+/* NULL without memory, and to an allocator that the library's start itself called: the number of
+ * slots is not known yet. */
 static struct chunk *chunk_new(void)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
 	size_t slots = percpu__rt_writable.nslots + PERCPU__NOTE_SLOTS;
 	size_t mapped = (slots * PERCPU_STRIDE + page - 1) / page * page;
 	int saved = errno; /* a failure is told by the result */
-	struct chunk *chunk = mmap(NULL, sizeof(*chunk), PROT_READ | PROT_WRITE,
-				   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct chunk *chunk;
 
+	if (percpu__rt_writable.nslots == 0)
+		return NULL;
+	chunk = mmap(NULL, sizeof(*chunk), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+		     0);
 	if (chunk == MAP_FAILED) {
 		errno = saved;
 		return NULL;

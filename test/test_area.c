@@ -368,6 +368,36 @@ TEST(failing_mmap_at_any_call_leaves_nothing_behind)
 }
 #endif
 
+#if !defined(TEST_SANITIZED)
+/* What an allocator that the library's start calls would do. */
+static void *early = &early;
+static int early_result = 1;
+
+static void allocate_in_start(enum fault kind, int after)
+{
+	(void)kind, (void)after;
+	if (early_result == 1) {
+		early_result = 0;
+		early_result = percpu_alloc(&early, 8, 8);
+	}
+}
+
+static void preinit(void)
+{
+	fault_watcher = allocate_in_start;
+}
+
+/* Before the library's constructor. */
+__attribute__((section(".preinit_array"), used)) static void (*preinit_entry)(void) = preinit;
+
+TEST(memory_is_refused_while_the_library_starts)
+{
+	CHECK_EQ(early_result, -ENOMEM);
+	CHECK(early == NULL);
+	check_filled(alloc(8, 8), 8, 0);
+}
+#endif
+
 TEST(advice_that_is_refused_is_done_without)
 {
 	fault_arm(FAULT_MADVISE, 1, FAULT_ALWAYS, EINVAL);
