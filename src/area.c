@@ -12,7 +12,8 @@
  *
  *	A1  free granules are zero in every slot
  *	A2  each change is ordered so that a child forked in the middle of it (_Fork, clone) loses
- *	    granules at worst: bits are set before an object exists and cleared after it is gone
+ *	    granules at worst: bits are set before an object exists and cleared after it is gone, and
+ *	    granules are counted as taken before their bits are set and until they are cleared
  *	A3  no byte of a slot is touched before somebody writes it; the pages are never huge and
  *	    never locked ahead of use
  */
@@ -160,10 +161,12 @@ static bool zero_in_every_slot(const char *p, size_t size)
 
 static void take(struct chunk *chunk, unsigned start, unsigned n)
 {
+	chunk->taken += n;
+	PERCPU__BARRIER(); /* A2, for the compiler; here and below */
 	for (unsigned i = start; i < start + n; i++)
 		put(chunk->used, i, true);
+	PERCPU__BARRIER();
 	put(chunk->first, start, true);
-	chunk->taken += n;
 	while (chunk->low < GRANULES_SMALL && get(chunk->used, chunk->low))
 		chunk->low++;
 }
@@ -236,8 +239,10 @@ int percpu__free_locked(void *p)
 	percpu__zero(p, (size_t)n * GRANULE);
 	INVARIANT("A2", get(chunk->used, start));
 	put(chunk->first, start, false);
+	PERCPU__BARRIER();
 	for (unsigned i = start; i < start + n; i++)
 		put(chunk->used, i, false);
+	PERCPU__BARRIER();
 	chunk->taken -= n;
 	if (start < chunk->low)
 		chunk->low = start;
