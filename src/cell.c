@@ -6,15 +6,13 @@
 
 #if !ARCH_ATOMIC_64
 
-#include <sched.h>
-
 static uint32_t held;
 
 static void lock(sigset_t *saved)
 {
 	percpu__signals_block(saved);
 	while (__atomic_exchange_n(&held, 1, __ATOMIC_ACQUIRE) != 0)
-		sched_yield();
+		percpu__yield();
 }
 
 static void unlock(const sigset_t *saved)

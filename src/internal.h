@@ -6,6 +6,7 @@
 #define PERCPU_INTERNAL_H
 
 #include <errno.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -122,6 +123,15 @@ HIDDEN uint32_t percpu__generation(void);
 HIDDEN uintptr_t percpu__thread_number(void);
 /* Was it the number of another thread of a parent process than the one that forked? */
 HIDDEN bool percpu__is_gone(uintptr_t number);
+
+/* Offers the processor to others. A sandbox may refuse that, and errno is the caller's (I7). */
+static inline void percpu__yield(void)
+{
+	int saved = errno;
+
+	(void)sched_yield();
+	errno = saved;
+}
 
 /* True when percpu_fence() is there. */
 HIDDEN bool percpu__has_fence(void);

@@ -15,7 +15,6 @@
 
 #include <linux/futex.h>
 #include <pthread.h>
-#include <sched.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -122,7 +121,7 @@ static COLD uint32_t begin_generation(void)
 	}
 	percpu__signals_restore(&saved);
 	while (__atomic_load_n(generation, __ATOMIC_ACQUIRE) == 1)
-		sched_yield();
+		percpu__yield();
 	return __atomic_load_n(generation, __ATOMIC_ACQUIRE);
 }
 

@@ -18,8 +18,6 @@
  */
 #include "internal.h"
 
-#include <sched.h>
-
 #include <percpu/this_cpu.h>
 
 struct shared_lock {
@@ -61,7 +59,7 @@ static COLD uint32_t hold_another(void)
 		if (try_hold(slot))
 			return slot;
 		if (++tried % shared == 0)
-			sched_yield();
+			percpu__yield();
 	}
 }
 
@@ -70,7 +68,7 @@ uint32_t percpu__shared_hold(void)
 	uint32_t slot;
 
 	while (!percpu__thread_ready())
-		sched_yield();
+		percpu__yield();
 	slot = *(volatile uint32_t *)&percpu__self.shared;
 	if (__builtin_expect(try_hold(slot), 1))
 		return slot;
@@ -100,7 +98,7 @@ static inline percpu__word narrow(percpu__word value, size_t size)
 percpu__word percpu__shared_read(const void *p, size_t size)
 {
 	while (!percpu__thread_ready())
-		sched_yield();
+		percpu__yield();
 	return percpu__load_word(percpu__slot(p, percpu__self.shared), size);
 }
 
