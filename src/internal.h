@@ -46,7 +46,6 @@ struct percpu__rseq {
 #define PERCPU__RSEQ_ALIGN 64
 
 #define PERCPU__CPU_UNINITIALIZED ((uint32_t)-1)
-#define PERCPU__CPU_REGISTRATION_FAILED ((uint32_t)-2)
 #define PERCPU__RSEQ_ORIGINAL_SIZE 32u
 #define PERCPU__RSEQ_ORIGINAL_ACTIVE 20u
 
