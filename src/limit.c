@@ -56,7 +56,6 @@ int percpu_limit_init(struct percpu_limit *limit, int64_t value)
 	limit->limit = value;
 	limit->pool = value;
 	limit->handle.base = base;
-	limit->handle.flags = 0;
 	limit->handle.bound =
 		PERCPU__WORD_MAX == 8 && percpu__has_fence() ? percpu__rt_writable.bound : 0;
 	return 0;

@@ -38,7 +38,6 @@ int percpu_zone_init(struct percpu_zone *zone, unsigned bits, unsigned threshold
 	zone->base = base;
 	zone->bytes = bits / 8;
 	zone->threshold = threshold;
-	zone->total = 0;
 	return 0;
 }
 
