@@ -14,7 +14,9 @@
  *
  *	call           thread   signal handler   other process   after fork
  *	percpu_alloc   yes      no               no              yes, a copy
+ *	percpu_new     yes      no               no              yes, a copy
  *	percpu_free    yes      no               no              yes, a copy
+ *	percpu_usage   yes      no               no              yes
  *	percpu_ptr     yes      yes              no              yes
  */
 #ifndef PERCPU_AREA_H
@@ -38,8 +40,7 @@ extern "C" {
 /*
  * Allocates size bytes (1 to PERCPU_SIZE_MAX) per slot, aligned to align (a power of two up to
  * PERCPU_ALIGN_MAX), and stores the percpu pointer in *p. 0; -EINVAL; -ENOMEM. On failure *p is
- * NULL. Give objects that several CPUs write their own lines: small ones share lines only with
- * other objects of the same CPU, so packing is free.
+ * NULL. Objects need no padding: what lies on one line belongs to one slot.
  */
 int percpu_alloc(void **p, size_t size, size_t align);
 

@@ -20,7 +20,7 @@
  *	add, sub, inc, dec, id_next   yes      yes              no              yes, child's copy
  *	sum, sum_positive, read       yes      yes              no              yes
  *	compare, set, reset           yes      yes              no              yes
- *	init*, destroy*               yes      no               no              yes
+ *	init*, destroy*, id_destroy   yes      no               no              yes
  *	set and reset of one counter: one at a time
  */
 #ifndef PERCPU_COUNTER_H
@@ -45,7 +45,8 @@ struct percpu_counter {
 	}
 #define PERCPU_COUNTER(name) struct percpu_counter name = PERCPU_COUNTER_INIT
 
-/* 0; -EINVAL for NULL, or an n of 0 or larger than any array; -ENOMEM, and then none of them is initialised. */
+/* 0; -EINVAL for NULL, or an n of 0 or larger than any array; -ENOMEM, and then none of them is
+ * initialised. */
 int percpu_counter_init(struct percpu_counter *counter);
 int percpu_counter_init_many(struct percpu_counter *counters, size_t n);
 

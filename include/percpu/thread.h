@@ -12,11 +12,13 @@
  *
  *	call                    thread   signal handler   forked child   vfork child
  *	percpu_cpu*             yes      yes              yes            wrong number
+ *	percpu_ncpus, _nslots   yes      yes              yes            yes
  *	percpu_mode             yes      yes              yes            no
  *	percpu_fence            yes      yes              yes            no
  *	percpu_self_test        yes      no               yes            no
  *	percpu_vfork_begin/end  yes      no               -              -
  *	percpu_cs_clear         yes      yes              yes            no
+ *	percpu_owner_name       yes      yes              yes            yes
  *
  * Environment, read once at start and ignored in set-user-ID programs:
  *	PERCPU_RSEQ=off     shared slots only
@@ -70,8 +72,9 @@ int percpu_fence(void);
 
 /*
  * Does this kernel abort sequences when it preempts them? Two threads on one CPU, for at most a
- * second. 0: yes, seen. 1: no, or not proven: an interrupted sequence committed. -EAGAIN: no abort
- * came along. -ENOTSUP: this thread has no registration. Another -errno: no thread to be had.
+ * second. 0: yes, seen. 1: no, a sequence that was interrupted went on. -EAGAIN: no abort came
+ * along. -ENOTSUP: this thread runs no sequences. -EINVAL: no why, and a size. Another -errno: no
+ * memory or no thread to be had.
  * The finding in words goes to why (size bytes; may be NULL with size 0).
  */
 int percpu_self_test(char *why, size_t size);
@@ -94,8 +97,8 @@ int percpu_vfork_end(void);
  */
 void percpu_cs_clear(void);
 
-/* The kernel's number of the CPU this thread is on: one load. Negative: not registered (yet). Before
- * the library's constructor has run it is no number at all. */
+/* The kernel's number of the CPU this thread is on: one load. Negative: not registered (yet).
+ * Before the library's constructor has run it is no number at all. */
 PERCPU__INLINE int percpu_cpu_raw(void)
 {
 #if ARCH_HAVE_SEQ

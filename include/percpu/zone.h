@@ -8,10 +8,10 @@
  * when no call is under way.
  * Does not promise: that totals never go backwards; order to other memory.
  *
- *	call               thread   signal handler   other process   after fork
- *	add, sub, inc, dec yes      yes              no              yes, child's copy
- *	read, sum, compare yes      yes              no              yes
- *	init, destroy      yes      no               no              yes
+ *	call                       thread   signal handler   other process   after fork
+ *	add, sub, inc, dec         yes      yes              no              yes, child's copy
+ *	read, sum, error, compare  yes      yes              no              yes
+ *	init, destroy              yes      no               no              yes
  */
 #ifndef PERCPU_ZONE_H
 #define PERCPU_ZONE_H

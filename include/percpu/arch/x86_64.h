@@ -98,11 +98,11 @@
 	"movq " ARCH_A ", " ARCH_B "\n\t"                                                          \
 	"addq " base ", " ARCH_B "\n\t"
 
-/* Memory at A or B, to and from named operands. */
 /* What a read-modify-write does, as ARCH_RMW spells it. */
 #define ARCH_DO_ADD "add"
 #define ARCH_DO_AND "and"
 #define ARCH_DO_OR "or"
+/* Memory at A or B, to and from named operands. */
 #define ARCH_RMW(op, w, val) op ARCH_SUFFIX_##w " " ARCH_OP_##w(val) ", (" ARCH_A ")\n\t"
 #define ARCH_LOAD(w, dst) "mov" ARCH_SUFFIX_##w " (" ARCH_A "), " ARCH_OP_##w(dst) "\n\t"
 #define ARCH_STORE(w, src) "mov" ARCH_SUFFIX_##w " " ARCH_OP_##w(src) ", (" ARCH_A ")\n\t"
