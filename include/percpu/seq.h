@@ -179,11 +179,11 @@ extern const struct percpu__rt percpu__rt;
 	{											\
 		const struct percpu__rt rt = percpu__rt;					\
 		ARCH_HANDLE_LOCALS(value);							\
-		__asm__ goto(PERCPU__RMW("add_handle", ARCH_DO_ADD, w, ARCH_HANDLE_BOUND,		\
+		__asm__ goto(PERCPU__RMW("add_handle", ARCH_DO_ADD, w, ARCH_HANDLE_BOUND,	\
 					 ARCH_ADD_HANDLE_BASE)					\
 			     :									\
 			     : [rseq] ARCH_C_RSEQ(rt.rseq_offset), ARCH_C_HANDLE(handle),	\
-			       ARCH_C_HANDLE_VALUE(value)     					\
+			       ARCH_C_HANDLE_VALUE(value)						\
 			     : PERCPU__CLOBBER ARCH_CLOBBER_RMW_##w				\
 			     : cold);								\
 		return true;									\
@@ -307,9 +307,9 @@ extern const struct percpu__rt percpu__rt;
 	}
 
 #define PERCPU__DEFINE_SEQUENCES(w, type)							\
-	PERCPU__DEFINE_RMW(add, ARCH_DO_ADD, w, type)							\
-	PERCPU__DEFINE_RMW(and, ARCH_DO_AND, w, type)							\
-	PERCPU__DEFINE_RMW(or, ARCH_DO_OR, w, type)							\
+	PERCPU__DEFINE_RMW(add, ARCH_DO_ADD, w, type)						\
+	PERCPU__DEFINE_RMW(and, ARCH_DO_AND, w, type)						\
+	PERCPU__DEFINE_RMW(or, ARCH_DO_OR, w, type)						\
 	PERCPU__DEFINE_ADD_RETURN(w, type)							\
 	PERCPU__DEFINE_XCHG(w, type)								\
 	PERCPU__DEFINE_CMPXCHG(w, type)								\
@@ -325,6 +325,16 @@ PERCPU__DEFINE_SEQUENCES(8, uint64_t)
 #if ARCH_HAVE_SEQ_8 || defined(ARCH_CLOBBER_RMW_8)
 PERCPU__DEFINE_ADD_HANDLE(8, int64_t)
 #endif
+
+#undef PERCPU__DEFINE_SEQUENCES
+#undef PERCPU__DEFINE_STORE_COMMIT
+#undef PERCPU__DEFINE_CMPXCHG2
+#undef PERCPU__DEFINE_CMPXCHG
+#undef PERCPU__DEFINE_XCHG
+#undef PERCPU__DEFINE_ADD_RETURN
+#undef PERCPU__DEFINE_ADD_HANDLE
+#undef PERCPU__DEFINE_RMW
+#undef PERCPU__RMW
 
 /*
  * node = *p, refused when NULL; *p = *(node + offset). The next pointer is read inside the range,
@@ -396,7 +406,7 @@ PERCPU__INLINE int percpu__seq_copy_commit(void *base, uintptr_t expect, uintptr
 
 /* clang-format on */
 
-#else /* no sequences on this CPU: the same names, answering so */
+#else /* no sequences on this CPU: those that operations on words try first, answering so */
 
 #define PERCPU__BARRIER() __asm__ volatile("" : : : "memory")
 
@@ -453,6 +463,7 @@ PERCPU__DEFINE_SEQUENCES(1, uint8_t)
 PERCPU__DEFINE_SEQUENCES(2, uint16_t)
 PERCPU__DEFINE_SEQUENCES(4, uint32_t)
 PERCPU__DEFINE_SEQUENCES(8, uint64_t)
+#undef PERCPU__DEFINE_SEQUENCES
 
 PERCPU__INLINE bool percpu__seq_add_handle_8(const struct percpu__handle *handle, int64_t value)
 {
