@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Opens the shared library, lets it run sequences, and closes it. It must stay mapped: the kernel
  * reads the descriptor of a thread's last sequence at a later preemption, and the area of threads

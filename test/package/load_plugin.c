@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Loads the plugin named on the command line and lets it count. */
 #include <dlfcn.h>
 #include <stdio.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The second file of the program: C11 and C++17. */
 #include "program.h"
 

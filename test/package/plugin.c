@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A plugin that has the archive inside: it must be position-independent. */
 #include <percpu/percpu.h>
 

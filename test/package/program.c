@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * A user's program, valid C11 and C++17. Two threads count on a static counter, on an allocated
  * one and on a bare word; the sums must be exact.

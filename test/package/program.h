@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* An inline function with a sequence in it, which both files of the program instantiate. */
 #ifndef PROGRAM_H
 #define PROGRAM_H
