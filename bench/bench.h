@@ -141,7 +141,7 @@ const struct bench_options *bench_plan_options(const struct bench_plan *plan);
 
 /* Runs one table and prints it; 0, or 1 where a total was wrong or a row could not be measured. */
 int bench_run(const struct bench_table *table, const struct bench_options *options);
-/* What stands before the first table and, in pictures' case, is said once. */
+/* What stands before the first table, once in a run. */
 void bench_begin_output(const struct bench_options *options);
 /* The child's side of a peer: serves slices of a table until its standard input ends. */
 int bench_serve_table(const char *table);

@@ -93,7 +93,7 @@ vm__get()
 		root=$vm_cache/linux-$vm_release
 		[ ! -e "$root" ] || return 0
 		rm -rf "$root.new"
-		# A list may be older than what the mirror still has.
+		# A list may be older than the packages that are still there.
 		vm__fetch "$root.new" ||
 			{ vm__own_lists && vm__resolve && vm__fetch "$root.new"; } || return 1
 		vm__move_to "$root.new" "$vm_cache/linux-$vm_release"
