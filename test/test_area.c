@@ -387,11 +387,15 @@ static void preinit(void)
 	fault_watcher = allocate_in_start;
 }
 
-/* Before the library's constructor. */
+/* Before the library's constructor, where libc has something to run so early. */
 __attribute__((section(".preinit_array"), used)) static void (*preinit_entry)(void) = preinit;
 
 TEST(memory_is_refused_while_the_library_starts)
 {
+#if !defined(__GLIBC__)
+	if (early_result == 1)
+		test_skip("this libc does not run .preinit_array");
+#endif
 	CHECK_EQ(early_result, -ENOMEM);
 	CHECK(early == NULL);
 	check_filled(alloc(8, 8), 8, 0);
