@@ -42,10 +42,10 @@ static inline bool percpu__cell_replace(percpu__cell *cell, int64_t *expect, int
 
 #else
 
-int64_t percpu__cell_read(const percpu__cell *cell);
-int64_t percpu__cell_add_return(percpu__cell *cell, int64_t n);
-void percpu__cell_write(percpu__cell *cell, int64_t value);
-bool percpu__cell_replace(percpu__cell *cell, int64_t *expect, int64_t value);
+HIDDEN int64_t percpu__cell_read(const percpu__cell *cell);
+HIDDEN int64_t percpu__cell_add_return(percpu__cell *cell, int64_t n);
+HIDDEN void percpu__cell_write(percpu__cell *cell, int64_t value);
+HIDDEN bool percpu__cell_replace(percpu__cell *cell, int64_t *expect, int64_t value);
 HIDDEN void percpu__cells_after_fork(void);
 
 #endif
