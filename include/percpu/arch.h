@@ -45,6 +45,10 @@
 	!defined(ARCH_PLAIN_INC)
 #error "percpu: arch file incomplete: the names that even a port without sequences gives"
 #endif
+#if ARCH_HAVE_LOCAL &&                                                                             \
+	(!defined(ARCH_LOCAL_ADD) || !defined(ARCH_LOCAL_XADD) || !defined(ARCH_LOCAL_CMPXCHG))
+#error "percpu: arch file incomplete: operations of one instruction"
+#endif
 
 #if ARCH_HAVE_SEQ
 #if !defined(ARCH_RSEQ_SIG) || !defined(ARCH_SIGNATURE) || !defined(ARCH_PTR64)
