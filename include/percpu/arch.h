@@ -94,7 +94,12 @@
 #if !defined(ARCH_JUMP) || !defined(ARCH_ANSWER) || !defined(ARCH_RETRY)
 #error "percpu: arch file incomplete: what follows an abort"
 #endif
-#if !defined(ARCH_THREAD_POINTER) || !defined(ARCH_LOAD_CPU_ID) || !defined(ARCH_CLEAR_CS)
+#if !defined(ARCH_FIND_DESCRIPTOR) || !defined(ARCH_TELL_DESCRIPTOR) ||                            \
+	!defined(ARCH_LEAVE_UNLESS_ARMED) || !defined(ARCH_POINT_A) || !defined(ARCH_POINT_B)
+#error "percpu: arch file incomplete: commits of transactions"
+#endif
+#if !defined(ARCH_THREAD_POINTER) || !defined(ARCH_LOAD_CPU_ID) || !defined(ARCH_CLEAR_CS) ||      \
+	!defined(ARCH_SET_CS) || !defined(ARCH_LOAD_CS)
 #error "percpu: arch file incomplete: the thread's rseq area"
 #endif
 #endif

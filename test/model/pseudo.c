@@ -154,41 +154,41 @@ const struct pseudo_program pseudo_shared[PSEUDO_OPS] = {
 		LOAD(SEEN, P),
 		ADD(NEXT, SEEN, VALUE),
 		ATOMIC_STORE_IF(P, SEEN, NEXT, -1),
-		DONE(ZERO) }, 0, 0, 0 },
+		DONE(ZERO) }, .start = 0 },
 
 	[PSEUDO_AND] = { "shared and", {
 		SHARED_SLOT(P, BASE),
 		LOAD(SEEN, P),
 		AND(NEXT, SEEN, VALUE),
 		ATOMIC_STORE_IF(P, SEEN, NEXT, -1),
-		DONE(ZERO) }, 0, 0, 0 },
+		DONE(ZERO) }, .start = 0 },
 
 	[PSEUDO_OR] = { "shared or", {
 		SHARED_SLOT(P, BASE),
 		LOAD(SEEN, P),
 		OR(NEXT, SEEN, VALUE),
 		ATOMIC_STORE_IF(P, SEEN, NEXT, -1),
-		DONE(ZERO) }, 0, 0, 0 },
+		DONE(ZERO) }, .start = 0 },
 
 	[PSEUDO_ADD_RETURN] = { "shared add_return", {
 		SHARED_SLOT(P, BASE),
 		LOAD(SEEN, P),
 		ADD(NEXT, SEEN, VALUE),
 		ATOMIC_STORE_IF(P, SEEN, NEXT, -1),
-		DONE(NEXT) }, 0, 0, 0 },
+		DONE(NEXT) }, .start = 0 },
 
 	[PSEUDO_XCHG] = { "shared xchg", {
 		SHARED_SLOT(P, BASE),
 		LOAD(SEEN, P),
 		ATOMIC_STORE_IF(P, SEEN, VALUE, 0),
-		DONE(SEEN) }, 0, 0, 0 },
+		DONE(SEEN) }, .start = 0 },
 
 	[PSEUDO_CMPXCHG] = { "shared cmpxchg", {
 		SHARED_SLOT(P, BASE),
 		LOAD(SEEN, P),
 		REFUSE_IF_DIFFERENT(SEEN, EXPECT, SEEN),
 		ATOMIC_STORE_IF(P, SEEN, VALUE, -1),
-		DONE(SEEN) }, 0, 0, 0 },
+		DONE(SEEN) }, .start = 0 },
 };
 /* clang-format on */
 
