@@ -95,6 +95,19 @@ BENCH_LOOP(loop_pointer, struct percpu_counter *counter_ = &made;
 BENCH_LOOP(loop_memory, , percpu_counter_add(&hits, 1); BENCH_FORGET(), )
 BENCH_LOOP(loop_this_cpu, long *word_ = word, percpu_this_add(word_, 1), )
 
+/* The way of 2016: a lock per CPU around the addition. */
+static PERCPU_LOCK(lock);
+
+static inline void lock_add(long *p)
+{
+	int slot = percpu_lock(&lock);
+
+	(*percpu_locked_ptr(p, slot))++;
+	percpu_unlock(&lock, slot);
+}
+
+BENCH_LOOP(loop_spinlock, long *word_ = word, lock_add(word_), )
+
 static long hits_total(void)
 {
 	return (long)percpu_counter_sum(&hits);
@@ -244,6 +257,13 @@ static const struct bench_method percpu_methods[] = {
 	 .close = close_word},
 };
 
+static const struct bench_method spinlock_method = {.name = "percpu spinlock",
+						    .param = "",
+						    .loop = loop_spinlock,
+						    .total = word_total,
+						    .open = open_word,
+						    .close = close_word};
+
 static const struct bench_method linked[] = {
 	{.name = "percpu add", .param = "shared library"},
 	{.name = "percpu add", .param = "archive"},
@@ -285,6 +305,7 @@ static void fill_counters(struct bench_plan *plan)
 		bench_add_threads(plan, &percpu_methods[i], NULL);
 	for (i = 0; i < sizeof(linked) / sizeof(linked[0]); i++)
 		bench_add_threads(plan, &linked[i], &linked_peers[i]);
+	bench_add_threads(plan, &spinlock_method, NULL);
 	for (i = 2; i < sizeof(methods) / sizeof(methods[0]); i++)
 		bench_add_threads(plan, &methods[i], NULL);
 	bench_add_threads(plan, &off_method, &off_peer);

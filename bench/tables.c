@@ -20,7 +20,8 @@
 	x(bench_limit) \
 	x(bench_txn) \
 	x(bench_zone) \
-	x(bench_locks)
+	x(bench_locks) \
+	x(bench_refs)
 /* clang-format on */
 
 #define DECLARE(table) extern const struct bench_table table;

@@ -29,6 +29,11 @@ TEST(limits_are_never_passed_and_lose_no_room)
 	STORM(&storm_products, "limit");
 }
 
+TEST(holders_of_locks_are_alone)
+{
+	STORM(&storm_locks, "lock");
+}
+
 TEST(zones_are_exact)
 {
 	STORM(&storm_products, "zone");

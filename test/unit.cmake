@@ -64,6 +64,8 @@ percpu_modes(test_limit)
 
 percpu_fault_test(test_lock SOURCES test_lock.c)
 percpu_modes(test_lock)
+percpu_fault_test(test_ref SOURCES test_ref.c)
+percpu_modes(test_ref)
 
 percpu_test(test_zone SOURCES test_zone.c)
 percpu_modes(test_zone)

@@ -93,11 +93,16 @@ void percpu__lock_wake(struct percpu_lock *lock, struct percpu__lock_words *word
 PERCPU__INLINE bool percpu__lock_on_cpu(struct percpu_lock *lock, uint32_t *slot)
 {
 	uint32_t bound = __atomic_load_n(&lock->handle.bound, __ATOMIC_ACQUIRE);
-	struct percpu__lock_words *words = (struct percpu__lock_words *)lock->handle.base;
+	/* A number, because it may be NULL, while the bound is 0. */
+	uintptr_t words = (uintptr_t)lock->handle.base;
 
-	if (__builtin_expect(PERCPU__SEQ_TAKE(bound, &words->held, 0, percpu__shared.id,
-					      &words->closed, percpu__shared.nobody, slot) <= 0,
-			     0))
+	if (__builtin_expect(
+		    PERCPU__SEQ_TAKE(bound,
+				     (void *)(words + offsetof(struct percpu__lock_words, held)), 0,
+				     percpu__shared.id,
+				     (void *)(words + offsetof(struct percpu__lock_words, closed)),
+				     percpu__shared.nobody, slot) <= 0,
+		    0))
 		return false;
 	/* With what the sequence read. Pairs with the release in percpu__unlock_on_cpu() and in
 	 * percpu_unlock_remote(). */

@@ -7,6 +7,7 @@
 #include <percpu/limit.h>
 #include <percpu/local.h>
 #include <percpu/lock.h>
+#include <percpu/ref.h>
 #include <percpu/txn.h>
 #include <percpu/zone.h>
 
