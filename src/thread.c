@@ -359,6 +359,7 @@ static void start(void)
 	sequences = ARCH_HAVE_SEQ && !process.forced_off &&
 		    (process.libc_owns || process.self_registers);
 	percpu__rt_writable.ncpus = ncpus;
+	/* Pairs with the acquire in percpu_ncpus() and percpu_nslots(). */
 	__atomic_store_n(&percpu__rt_writable.nslots, ncpus + shared, __ATOMIC_RELEASE);
 	__atomic_store_n(&percpu__rt_writable.bound, sequences ? ncpus : 0, __ATOMIC_RELEASE);
 }

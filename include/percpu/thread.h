@@ -134,14 +134,15 @@ void percpu__start(void);
 /* CPU slots of every object; slots of both kinds. Constant while the process lives. */
 PERCPU__INLINE unsigned percpu_ncpus(void)
 {
-	if (__builtin_expect(percpu__rt.nslots == 0, 0))
+	/* Pairs with the release in the library's start. */
+	if (__builtin_expect(__atomic_load_n(&percpu__rt.nslots, __ATOMIC_ACQUIRE) == 0, 0))
 		percpu__start();
 	return *(const volatile uint32_t *)&percpu__rt.ncpus;
 }
 
 PERCPU__INLINE unsigned percpu_nslots(void)
 {
-	if (__builtin_expect(percpu__rt.nslots == 0, 0))
+	if (__builtin_expect(__atomic_load_n(&percpu__rt.nslots, __ATOMIC_ACQUIRE) == 0, 0))
 		percpu__start();
 	return *(const volatile uint32_t *)&percpu__rt.nslots;
 }
