@@ -2,7 +2,7 @@
 /*
  * Transactions: what commits store and leave alone, what makes them refuse, and what breaking each
  * rule of percpu/txn.h does. Rounds of many threads are in storm_txn.c, aborts inside the commits'
- * own instructions in test_seq.c.
+ * own instructions in test_seq_txn.c, bodies that sleep or migrate in test_txn_kernel.c.
  */
 #include "test.h"
 
@@ -428,39 +428,6 @@ TEST(nothing_is_lost_when_every_body_is_interrupted)
 		}
 	CHECK_EQ(rounds, 10 * (PERCPU_TXN_TRIES + 1));
 	CHECK_EQ(total(), 10 + (long)handled);
-}
-
-static void migrate(void)
-{
-	cpu_set_t set;
-	int cpu = sched_getcpu();
-
-	CHECK_EQ(sched_getaffinity(0, sizeof(set), &set), 0);
-	for (unsigned other = 0; other < CPU_SETSIZE; other++)
-		if ((int)other != cpu && CPU_ISSET(other, &set)) {
-			CPU_ZERO(&set);
-			CPU_SET(other, &set);
-			CHECK_EQ(sched_setaffinity(0, sizeof(set), &set), 0);
-			return;
-		}
-	test_skip("one CPU only");
-}
-
-/* A number that nobody asks for any more is a slot that nobody may write (I1). Kernels from 7.0 on
- * do not see a switch in a system call, which rule 3 forbids; a new CPU number they do see. */
-TEST(a_migration_in_the_body_makes_the_commit_refuse)
-{
-	struct percpu_txn txn = PERCPU_TXN_INIT;
-	unsigned slot;
-
-	need_signals_in_bodies();
-	make_word();
-	slot = percpu_txn_begin(&txn);
-	migrate();
-	if ((unsigned)sched_getcpu() == slot)
-		test_skip("somebody moved this thread back");
-	CHECK(!percpu_txn_commit(&txn, percpu_txn_ptr(&txn, word), 1));
-	CHECK_EQ(total(), 0);
 }
 
 /* ---- What breaking the rules does ---- */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What this kernel does to a body that sleeps: in a system call (rule 3 of percpu/txn.h), and in a
- * page fault. Two threads on one CPU; the second commits while the body of the first sleeps.
+ * What this kernel does to a body that sleeps or migrates: in a system call (rule 3 of
+ * percpu/txn.h), in a page fault, and between two instructions.
  */
 #include "test.h"
 
@@ -37,7 +37,7 @@ static void need_sequences(void)
 		test_skip("every transaction is on a shared slot here");
 	word = percpu_new(long);
 	CHECK(word != NULL);
-	here = percpu_cpu_raw();
+	here = percpu_cpu(); /* registers this thread */
 	CHECK(here >= 0);
 	cpu = (unsigned)here;
 	CHECK_OK(test_pin(cpu));
@@ -81,6 +81,8 @@ static void count_round(struct tally *tally, bool done, unsigned slot, unsigned 
 }
 
 /* ---- A system call ---- */
+
+/* Two threads on one CPU; the second commits while the body of the first sleeps. */
 
 static int to_other[2], to_first[2];
 
@@ -134,6 +136,83 @@ TEST(rule_3_a_switch_in_a_system_call_is_seen_or_loses_the_update)
 	printf("this kernel %s a switch in a system call: %u refused, %u updates lost, %u moved\n",
 	       tally.lost ? "does not notice" : "notices", tally.refused, tally.lost,
 	       tally.elsewhere);
+}
+
+/* A CPU that this process may use, other than the one given. */
+static unsigned another_cpu(unsigned than)
+{
+	cpu_set_t set;
+
+	CHECK_EQ(sched_getaffinity(0, sizeof(set), &set), 0);
+	for (unsigned other = 0; other < percpu_ncpus() && other < CPU_SETSIZE; other++)
+		if (other != than && CPU_ISSET(other, &set))
+			return other;
+	test_skip("one CPU only");
+}
+
+/* A commit that was not refused has gone to the slot of a CPU that the thread is not on (I1). */
+TEST(rule_3_a_migration_in_a_system_call_is_seen_or_writes_to_another_cpus_slot)
+{
+	struct percpu_txn txn = PERCPU_TXN_INIT;
+	unsigned other, slot;
+	int status;
+	bool done;
+
+#if defined(PERCPU_DEBUG)
+	test_skip("debug builds stop at the system call");
+#endif
+	other = another_cpu((unsigned)sched_getcpu());
+	need_sequences();
+	slot = percpu_txn_begin(&txn);
+	status = test_pin(other == slot ? another_cpu(other) : other);
+	done = percpu_txn_commit(&txn, percpu_txn_ptr(&txn, word), 1);
+	CHECK_OK(status);
+	CHECK_EQ(*percpu_ptr(word, slot), done);
+	printf("this kernel %s a migration in a system call\n",
+	       done ? "does not notice" : "notices");
+}
+
+/* ---- A migration between two instructions ---- */
+
+static pid_t body_thread;
+static unsigned body_cpu, goal;
+static int in_body;
+
+static void send_away(unsigned index, void *arg)
+{
+	cpu_set_t set;
+
+	(void)index, (void)arg;
+	CPU_ZERO(&set);
+	CPU_SET(goal, &set);
+	while (!__atomic_load_n(&in_body, __ATOMIC_ACQUIRE))
+		sched_yield();
+	CHECK_EQ(sched_setaffinity(body_thread, sizeof(set), &set), 0);
+}
+
+/* The body makes no system call: it looks at its CPU number until that is another one. */
+TEST(a_migration_in_the_body_makes_the_commit_refuse)
+{
+	struct percpu_txn txn = PERCPU_TXN_INIT;
+	struct test_crew *other;
+	int here;
+	bool done;
+
+	goal = another_cpu((unsigned)sched_getcpu());
+	need_sequences();
+	if (goal == cpu)
+		test_skip("somebody moved this thread");
+	body_thread = (pid_t)syscall(SYS_gettid);
+	other = test_crew_start(1, send_away, NULL);
+	body_cpu = percpu_txn_begin(&txn);
+	__atomic_store_n(&in_body, 1, __ATOMIC_RELEASE);
+	do
+		here = percpu_cpu_raw();
+	while ((unsigned)here == body_cpu);
+	done = percpu_txn_commit(&txn, percpu_txn_ptr(&txn, word), 1);
+	test_crew_join(other);
+	CHECK(!done);
+	CHECK_EQ(*percpu_ptr(word, body_cpu), 0);
 }
 
 /* ---- A page fault ---- */
