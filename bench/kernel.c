@@ -113,7 +113,9 @@ static const char *why_not(int err)
 {
 	switch (err) {
 	case ENOENT:
-		return "the module percpu_local is not loaded (or debugfs is not mounted)";
+		return "there is no such file: the module percpu_local is not loaded, or debugfs "
+		       "is not "
+		       "mounted";
 	case EACCES:
 	case EPERM:
 		return "debugfs may be read by root only";

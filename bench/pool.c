@@ -220,6 +220,7 @@ void bench_slice(const struct bench_method *m, unsigned threads, unsigned long o
 	if (out->status) {
 		snprintf(out->why, sizeof(out->why), "cannot start %u threads: %s", threads,
 			 strerror(-out->status));
+		out->status = -EPIPE; /* wanted and not to be had, unlike what this CPU cannot do */
 		return;
 	}
 	bench_cpus(); /* the mask is read before the first thread needs it */

@@ -139,11 +139,16 @@ static unsigned find_run(const struct chunk *chunk, unsigned n, unsigned align)
 	return GRANULES;
 }
 
+/* Word by word: objects are whole granules. */
 static bool is_zero(const char *p, size_t size)
 {
-	for (size_t i = 0; i < size; i++)
-		if (p[i])
+	uint64_t word;
+
+	for (size_t i = 0; i < size; i += sizeof(word)) {
+		memcpy(&word, p + i, sizeof(word));
+		if (word)
 			return false;
+	}
 	return true;
 }
 

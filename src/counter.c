@@ -256,7 +256,6 @@ static uint64_t id_aside(struct percpu_id *id)
 {
 	uint64_t value;
 
-	add_aside(&id->counter, 0);
 	value = (uint64_t)percpu__cell_add_return(aside(&id->counter), 1);
 	return value | (1ull << 63);
 }
@@ -270,6 +269,10 @@ uint64_t percpu_id_next(struct percpu_id *id)
 	if (!id)
 		return 0;
 	base = base_of(&id->counter);
+	if (UNLIKELY(!base)) {
+		add_aside(&id->counter, 0); /* gives it slots, if they can be had at once */
+		base = base_of(&id->counter);
+	}
 	if (UNLIKELY(!base || !percpu__thread_ready()))
 		return id_aside(id);
 #if PERCPU__WORD_MAX == 8

@@ -639,6 +639,17 @@ static void make_room_for_ids(void)
 	CHECK(ids != NULL);
 }
 
+/* The first one gives the object its slots, and is a number of one of them already. */
+TEST(ids_are_numbers_of_slots_from_the_first_one_on)
+{
+	static PERCPU_ID(fresh);
+
+	for (int i = 0; i < 3; i++)
+		CHECK((int64_t)percpu_id_next(&fresh) > 0);
+	CHECK_OK(percpu_id_destroy(&fresh));
+	CHECK((int64_t)percpu_id_next(&fresh) < 0);
+}
+
 TEST(ids_are_unique_over_threads_handlers_and_destroy)
 {
 	struct itimerval often = {{0, 200}, {0, 200}}, never = {{0, 0}, {0, 0}};

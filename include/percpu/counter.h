@@ -131,7 +131,8 @@ PERCPU__INLINE void percpu_counter_dec(struct percpu_counter *counter)
 /*
  * Unique numbers without a shared line: value * slots + slot, where value counts in each slot.
  * Never the same twice in one process (a forked child repeats its parent's), not consecutive, and
- * in no order. Where no memory is to be had they come from one atomic word, with the top bit set.
+ * in no order. Where no memory is to be had, or not at once, and after destroy, they come from one
+ * atomic word, with the top bit set.
  */
 struct percpu_id {
 	struct percpu_counter counter;
