@@ -18,6 +18,7 @@
 	x(bench_thread) \
 	x(bench_area) \
 	x(bench_limit) \
+	x(bench_lists) \
 	x(bench_txn) \
 	x(bench_zone) \
 	x(bench_locks) \

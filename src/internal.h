@@ -31,6 +31,7 @@ HIDDEN _Noreturn void percpu__broken(const char *invariant, const char *file, in
 
 /* The writable view of percpu__rt, for the constructor alone. */
 extern struct percpu__rt percpu__rt_writable __asm__("percpu__rt");
+extern long percpu__rseq_offset_writable __asm__("percpu__rseq_offset");
 
 /* The kernel's rseq area: a copy of the ABI, so that no header's version changes behaviour. */
 struct percpu__rseq {
@@ -83,11 +84,24 @@ HIDDEN unsigned percpu__shared_start(void *memory, unsigned slots);
  * (I2, and S1 to S3 in this_cpu.c). */
 HIDDEN uint32_t percpu__shared_hold(void);
 HIDDEN void percpu__shared_release(uint32_t slot);
+/* One that is named: if nobody else holds it, or after waiting for him (not in handlers, whose own
+ * thread it may be). */
+HIDDEN bool percpu__shared_try_hold(uint32_t slot);
+HIDDEN void percpu__shared_wait_hold(uint32_t slot);
+/* The number of this thread's shared slot; the thread is made ready where it is not. */
+HIDDEN uint32_t percpu__shared_slot(void);
 
 /* True when the thread has a shared slot (percpu__self is filled in). */
 static inline bool percpu__thread_ready(void)
 {
 	return __builtin_expect(percpu__shared.epoch != 0, 1) || percpu__thread_slow();
+}
+
+/* True when the calling thread has a CPU slot in this object now; its first call registers it. */
+static inline bool percpu__has_cpu_slot(const struct percpu__handle *handle)
+{
+	(void)percpu__shared_slot();
+	return (uint32_t)percpu_cpu_raw() < handle->bound;
 }
 
 /* The shared slot's copy of a word; only when the thread is ready. */

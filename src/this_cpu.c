@@ -18,6 +18,8 @@
  */
 #include "internal.h"
 
+#include <time.h>
+
 #include <percpu/this_cpu.h>
 
 struct shared_lock {
@@ -41,7 +43,7 @@ unsigned percpu__shared_start(void *memory, unsigned slots)
 	return slots;
 }
 
-static bool try_hold(uint32_t slot)
+bool percpu__shared_try_hold(uint32_t slot)
 {
 	uint32_t *held = &locks[slot - percpu__rt_writable.ncpus].held;
 
@@ -56,21 +58,39 @@ static COLD uint32_t hold_another(void)
 
 	for (;;) {
 		uint32_t slot = percpu__shared_move();
-		if (try_hold(slot))
+		if (percpu__shared_try_hold(slot))
 			return slot;
 		if (++tried % shared == 0)
 			percpu__yield();
 	}
 }
 
-uint32_t percpu__shared_hold(void)
+uint32_t percpu__shared_slot(void)
 {
-	uint32_t slot;
-
 	while (!percpu__thread_ready())
 		percpu__yield();
-	slot = *(volatile uint32_t *)&percpu__self.shared;
-	if (__builtin_expect(try_hold(slot), 1))
+	return *(volatile uint32_t *)&percpu__self.shared;
+}
+
+/* A holder of lower priority on this CPU gets on only while this thread sleeps. */
+COLD void percpu__shared_wait_hold(uint32_t slot)
+{
+	const struct timespec pause = {0, 50000};
+	int saved = errno;
+
+	for (unsigned tries = 0; !percpu__shared_try_hold(slot); tries++)
+		if (tries < 10)
+			percpu__yield();
+		else
+			(void)nanosleep(&pause, NULL);
+	errno = saved;
+}
+
+uint32_t percpu__shared_hold(void)
+{
+	uint32_t slot = percpu__shared_slot();
+
+	if (__builtin_expect(percpu__shared_try_hold(slot), 1))
 		return slot;
 	return hold_another();
 }

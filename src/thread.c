@@ -67,8 +67,10 @@ static struct {
  */
 #if defined(__GLIBC__) && defined(ARCH_GLIBC_STAND_IN)
 struct percpu__rt percpu__rt_writable = {.rseq_offset = ARCH_GLIBC_STAND_IN};
+long percpu__rseq_offset_writable = ARCH_GLIBC_STAND_IN;
 #else
 struct percpu__rt percpu__rt_writable;
+long percpu__rseq_offset_writable;
 #endif
 
 __thread struct percpu__shared percpu__shared
@@ -325,6 +327,7 @@ static void find_owner(void)
 	process.libc_owns = libc_size != 0 && &libc_rseq_offset;
 	percpu__rt_writable.rseq_offset =
 		process.libc_owns && ARCH_HAVE_SEQ ? libc_rseq_offset : own_offset();
+	percpu__rseq_offset_writable = percpu__rt_writable.rseq_offset;
 	if (process.libc_owns || process.forced_off || process.forced_libc || !ARCH_HAVE_SEQ)
 		return;
 	/* A key beyond the first ones would make a handler's first operation allocate. */

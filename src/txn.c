@@ -175,7 +175,7 @@ static ONCE uintptr_t copy(void *p, uintptr_t value, void *to, const void *sourc
 	__asm__ volatile(TXN_BEGIN
 			 ARCH_POINT_B("%[to]")
 			 ARCH_MOVE("from", "source")
-			 ARCH_COPY("from", "words", "end", "data")
+			 ARCH_COPY("from", ARCH_OP_POINTER("from"), "words", "end", "data")
 			 ARCH_POINT_A("%[p]") ARCH_STORE_POINTER("value")
 			 TXN_END("txn_commit_copy")
 			 : TXN_OUT, [from] "=&r"(from), [data] ARCH_C_OUT_1(data)

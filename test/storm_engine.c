@@ -523,8 +523,9 @@ unsigned storm_each(const struct storm_list *list, const char *prefix)
 
 unsigned storm_all(const struct storm_settings *settings)
 {
-	const struct storm_list *lists[] = {&storm_words, &storm_bits, &storm_sequences,
-					    &storm_products, &storm_txn, &storm_locks};
+	const struct storm_list *lists[] = {&storm_words,    &storm_bits, &storm_sequences,
+					    &storm_products, &storm_txn,  &storm_locks,
+					    &storm_lists};
 	struct storm_plan *plans[128];
 	unsigned count = 0;
 

@@ -92,6 +92,7 @@ extern const struct storm_list storm_sequences; /* storm_sequences.c: those with
 extern const struct storm_list storm_products;  /* storm_products.c: counters and their kin */
 extern const struct storm_list storm_txn;       /* storm_txn.c: transactions */
 extern const struct storm_list storm_locks;     /* storm_locks.c: lock.h */
+extern const struct storm_list storm_lists;     /* storm_lists.c: lists, stacks */
 
 struct storm_settings {
 	unsigned batches; /* of each worker, before scaling; 0: the default */

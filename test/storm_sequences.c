@@ -174,18 +174,19 @@ static void prepare_list(struct storm_plan *plan)
 
 static void push_pop(struct storm_context *c, unsigned calls)
 {
+	const struct percpu__handle handle = {.base = c->plan->object, .bound = percpu__rt.bound};
+
 	while (calls--) {
-		uint32_t slot = 0;
 		struct node *node = c->held;
 		void *popped = NULL;
 
 		if (node) {
 			__atomic_store_n(&node->taken, 0, __ATOMIC_RELAXED);
-			if (storm_done(c, percpu__seq_push(c->plan->object, 0, node, &slot)))
+			if (storm_done(c, percpu__seq_list_push(&handle, node, node)))
 				c->held = NULL;
 			else
 				__atomic_store_n(&node->taken, 1, __ATOMIC_RELAXED);
-		} else if (storm_done(c, percpu__seq_pop(c->plan->object, 0, &popped, &slot))) {
+		} else if (storm_done(c, percpu__seq_list_pop(&handle, &popped))) {
 			node = popped;
 			if (__atomic_exchange_n(&node->taken, 1, __ATOMIC_RELAXED) != 0)
 				test_fail(__FILE__, __LINE__, "push_pop: popped twice");
@@ -248,7 +249,7 @@ static struct storm_plan plans[] = {
 	{.name = "push_pop",
 	 .run = push_pop,
 	 .batch = 4000,
-	 .size = sizeof(struct node *),
+	 .size = 2 * sizeof(struct node *),
 	 .aborts = true,
 	 .prepare = prepare_list,
 	 .check = check_list},

@@ -66,8 +66,8 @@ mistake "does not list each descriptor once" "LISTED=.quad 5b, 5b"
 mistake "no exit point is listed" "EXIT=.quad 3b, 6f"
 
 # Those that may store first, and no others.
-assemble -DNAME=percpu_abort_push_1 "-DBODY=mov %rcx, 8(%rdx)"
-python3 "$here/check_disassembly" "$scratch/mistake.o" || fail "push may store before its commit"
+assemble -DNAME=percpu_abort_list_push_1 "-DBODY=mov %rcx, 8(%rdx)"
+python3 "$here/check_disassembly" "$scratch/mistake.o" || fail "list_push may store before its commit"
 
 # Commits of transactions: their begin armed them, so they ask first, and there is one of each.
 commit=percpu_abort_txn_commit

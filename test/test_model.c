@@ -14,7 +14,24 @@ static uint64_t visited;
 
 static int needs_pointers(enum pseudo_op op)
 {
-	return op == PSEUDO_POP || op == PSEUDO_PUSH;
+	return op == PSEUDO_LIST_POP || op == PSEUDO_LIST_PUSH || op == PSEUDO_LIST_TAKE ||
+	       op == PSEUDO_LIST_DRAIN;
+}
+
+static int is_of_stacks(enum pseudo_op op)
+{
+	return (op >= PSEUDO_STACK_POP && op <= PSEUDO_VALUES_PUSH) || op == PSEUDO_STACK_DRAIN;
+}
+
+/*
+ * Tops of stacks are for those that know what lies below. A list that may be empty is not for
+ * those that make pointers by adding.
+ */
+static int go_together(enum pseudo_op a, enum pseudo_op b)
+{
+	if (a == PSEUDO_LIST_TAKE || b == PSEUDO_LIST_TAKE)
+		return needs_pointers(a) && needs_pointers(b);
+	return is_of_stacks(a) == is_of_stacks(b);
 }
 
 /* A scenario that must come out right; otherwise it is printed and fails. */
@@ -39,7 +56,8 @@ static void one_call_each(struct scenario *scenario, enum pseudo_op a, enum pseu
 {
 	enum content content = needs_pointers(a) || needs_pointers(b) || needs_pointers(handler)
 				       ? POINTERS
-				       : NUMBERS;
+			       : is_of_stacks(a) ? STACKS
+						 : NUMBERS;
 
 	scenario_init(scenario, content);
 	scenario_call(scenario, ACTOR_A, a);
@@ -67,8 +85,9 @@ TEST(I3_every_program_commits_once_and_last)
 {
 	for (enum pseudo_op op = PSEUDO_ADD; op < PSEUDO_SEQUENCES; op++) {
 		const struct pseudo_program *program = &pseudo_programs[op];
-		int may_store =
-			op == PSEUDO_STORE_COMMIT || op == PSEUDO_PUSH || op == PSEUDO_COPY_COMMIT;
+		int may_store = op == PSEUDO_STORE_COMMIT || op == PSEUDO_LIST_PUSH ||
+				op == PSEUDO_COPY_COMMIT || op == PSEUDO_STACK_PUSH ||
+				op == PSEUDO_VALUES_POP || op == PSEUDO_VALUES_PUSH;
 		int stores = 0;
 
 		CHECK_EQ(program->step[0].kind, K_ARM);
@@ -159,6 +178,8 @@ TEST(every_call_with_a_handler_on_top_is_linearizable_on_two_cpus)
 
 	for (enum pseudo_op a = PSEUDO_ADD; a < PSEUDO_SEQUENCES; a++)
 		for (enum pseudo_op handler = PSEUDO_ADD; handler < PSEUDO_SEQUENCES; handler++) {
+			if (!go_together(a, handler))
+				continue;
 			one_call_each(&scenario, a, PSEUDO_OPS, handler);
 			scenario.attempts = 2;
 			must_be_right(&scenario);
@@ -172,6 +193,8 @@ TEST(every_pair_of_calls_is_linearizable_on_two_cpus)
 
 	for (enum pseudo_op a = PSEUDO_ADD; a < PSEUDO_SEQUENCES; a++)
 		for (enum pseudo_op b = PSEUDO_ADD; b < PSEUDO_SEQUENCES; b++) {
+			if (!go_together(a, b))
+				continue;
 			one_call_each(&scenario, a, b, PSEUDO_OPS);
 			must_be_right(&scenario);
 		}
@@ -185,6 +208,9 @@ static void every_pair_and_handler(enum pseudo_op a)
 
 	for (enum pseudo_op b = PSEUDO_ADD; b < PSEUDO_SEQUENCES; b++)
 		for (enum pseudo_op handler = PSEUDO_ADD; handler < PSEUDO_SEQUENCES; handler++) {
+			if (!go_together(a, b) || !go_together(a, handler) ||
+			    !go_together(b, handler))
+				continue;
 			one_call_each(&scenario, a, b, handler);
 			scenario.cpus = 1;
 			must_be_right(&scenario);
@@ -205,9 +231,57 @@ TEST_EVERY_PAIR_AND_HANDLER(xchg, PSEUDO_XCHG)
 TEST_EVERY_PAIR_AND_HANDLER(cmpxchg, PSEUDO_CMPXCHG)
 TEST_EVERY_PAIR_AND_HANDLER(cmpxchg2, PSEUDO_CMPXCHG2)
 TEST_EVERY_PAIR_AND_HANDLER(store_commit, PSEUDO_STORE_COMMIT)
-TEST_EVERY_PAIR_AND_HANDLER(pop, PSEUDO_POP)
-TEST_EVERY_PAIR_AND_HANDLER(push, PSEUDO_PUSH)
 TEST_EVERY_PAIR_AND_HANDLER(copy_commit, PSEUDO_COPY_COMMIT)
+TEST_EVERY_PAIR_AND_HANDLER(list_pop, PSEUDO_LIST_POP)
+TEST_EVERY_PAIR_AND_HANDLER(list_push, PSEUDO_LIST_PUSH)
+TEST_EVERY_PAIR_AND_HANDLER(list_take, PSEUDO_LIST_TAKE)
+TEST_EVERY_PAIR_AND_HANDLER(stack_pop, PSEUDO_STACK_POP)
+TEST_EVERY_PAIR_AND_HANDLER(stack_push, PSEUDO_STACK_PUSH)
+TEST_EVERY_PAIR_AND_HANDLER(values_pop, PSEUDO_VALUES_POP)
+TEST_EVERY_PAIR_AND_HANDLER(values_push, PSEUDO_VALUES_PUSH)
+
+/* B takes what is in the slot of CPU 0, while A and a handler on top of it work there or not. */
+TEST(I9_a_drainer_takes_each_node_and_item_once)
+{
+	struct scenario scenario;
+
+	for (enum pseudo_op a = PSEUDO_LIST_POP; a <= PSEUDO_VALUES_PUSH; a++)
+		for (enum pseudo_op handler = PSEUDO_LIST_POP; handler <= PSEUDO_VALUES_PUSH;
+		     handler++) {
+			if (!go_together(a, handler))
+				continue;
+			one_call_each(&scenario, a,
+				      is_of_stacks(a) ? PSEUDO_STACK_DRAIN : PSEUDO_LIST_DRAIN,
+				      handler);
+			must_be_right(&scenario);
+			/* The handler's call by A itself, with the handler's node. */
+			scenario.script[ACTOR_A].call[1] = scenario.script[ACTOR_HANDLER].call[0];
+			scenario.script[ACTOR_A].length = 2;
+			scenario.script[ACTOR_HANDLER].length = 0;
+			must_be_right(&scenario);
+		}
+	report();
+}
+
+/* Values of two words, on a stack that is full, and on one that is empty. */
+TEST(values_are_never_torn)
+{
+	struct scenario scenario;
+
+	for (unsigned top = 0; top <= STACK_LIMIT; top += STACK_LIMIT)
+		for (unsigned i = 0; i < 4; i++) {
+			one_call_each(&scenario, i & 1 ? PSEUDO_VALUES_POP : PSEUDO_VALUES_PUSH,
+				      i & 2 ? PSEUDO_VALUES_POP : PSEUDO_VALUES_PUSH,
+				      PSEUDO_VALUES_POP);
+			for (unsigned actor = 0; actor < ACTORS; actor++)
+				scenario.script[actor].call[0].arg[R_COUNT] =
+					scenario.script[actor].call[0].arg[R_ROOM] = 2;
+			scenario.memory[0] = (uint8_t)top;
+			scenario.cpus = 1;
+			must_be_right(&scenario);
+		}
+	report();
+}
 
 /* Two words, each compared by one thread while the other thread changes it. */
 TEST(cmpxchg2_sees_its_second_word_change)
@@ -234,6 +308,8 @@ TEST(cpu_slots_and_shared_slots_mix)
 
 	for (enum pseudo_op a = PSEUDO_ADD; a < PSEUDO_SEQUENCES; a++)
 		for (enum pseudo_op b = PSEUDO_ADD; b < PSEUDO_SEQUENCES; b++) {
+			if (!go_together(a, b))
+				continue;
 			one_call_each(&scenario, a, b, a);
 			scenario.script[ACTOR_B].registered = 0;
 			scenario.cpus = 1;
@@ -264,10 +340,10 @@ static void pop_against_pop_pop_push(struct scenario *scenario)
 {
 	scenario_init(scenario, POINTERS);
 	scenario->lists = 1;
-	scenario_call(scenario, ACTOR_A, PSEUDO_POP);
-	scenario_call(scenario, ACTOR_B, PSEUDO_POP);
-	scenario_call(scenario, ACTOR_B, PSEUDO_POP);
-	scenario_call(scenario, ACTOR_B, PSEUDO_PUSH)->node_from = 1;
+	scenario_call(scenario, ACTOR_A, PSEUDO_LIST_POP);
+	scenario_call(scenario, ACTOR_B, PSEUDO_LIST_POP);
+	scenario_call(scenario, ACTOR_B, PSEUDO_LIST_POP);
+	scenario_call(scenario, ACTOR_B, PSEUDO_LIST_PUSH)->node_from = 1;
 }
 
 TEST(field_L3_pop_survives_a_node_that_comes_back)
@@ -276,7 +352,7 @@ TEST(field_L3_pop_survives_a_node_that_comes_back)
 
 	pop_against_pop_pop_push(&scenario);
 	must_be_right(&scenario);
-	scenario_call(&scenario, ACTOR_HANDLER, PSEUDO_POP);
+	scenario_call(&scenario, ACTOR_HANDLER, PSEUDO_LIST_POP);
 	scenario.cpus = 1;
 	must_be_right(&scenario);
 	report();
@@ -290,16 +366,16 @@ TEST(field_L2_no_node_is_handed_out_twice)
 	scenario_init(&scenario, POINTERS);
 	scenario.lists = 1;
 	for (i = 0; i < 2; i++) {
-		scenario_call(&scenario, ACTOR_A, PSEUDO_POP);
-		scenario_call(&scenario, ACTOR_A, PSEUDO_PUSH)->node_from = 1;
-		scenario_call(&scenario, ACTOR_B, PSEUDO_POP);
+		scenario_call(&scenario, ACTOR_A, PSEUDO_LIST_POP);
+		scenario_call(&scenario, ACTOR_A, PSEUDO_LIST_PUSH)->node_from = 1;
+		scenario_call(&scenario, ACTOR_B, PSEUDO_LIST_POP);
 		if (i == 0)
-			scenario_call(&scenario, ACTOR_B, PSEUDO_PUSH)->node_from = 1;
+			scenario_call(&scenario, ACTOR_B, PSEUDO_LIST_PUSH)->node_from = 1;
 		scenario.script[ACTOR_A].length = 2;
 	}
 	scenario.cpus = 1;
 	must_be_right(&scenario);
-	scenario_call(&scenario, ACTOR_HANDLER, PSEUDO_POP);
+	scenario_call(&scenario, ACTOR_HANDLER, PSEUDO_LIST_POP);
 	must_be_right(&scenario);
 	report();
 }
@@ -332,7 +408,7 @@ TEST(T1_every_range_of_a_transaction_begins_with_the_question)
 /* What lies where nobody looks to one call must not be what another looks at. */
 static int fit_together(enum pseudo_op a, enum pseudo_op b)
 {
-	return (a == PSEUDO_TXN_TWO) == (b == PSEUDO_TXN_TWO);
+	return go_together(a, b) && (a == PSEUDO_TXN_TWO) == (b == PSEUDO_TXN_TWO);
 }
 
 /* An interruption at every step of a transaction, with every other call in between, on the same CPU
@@ -374,7 +450,8 @@ static void transactions_on_top(enum pseudo_op a, enum pseudo_op first)
 
 	for (enum pseudo_op b = PSEUDO_SEQUENCES; b < PSEUDO_OPS; b++)
 		for (enum pseudo_op handler = first; handler < PSEUDO_OPS; handler++) {
-			if (!fit_together(a, b) || !fit_together(a, handler))
+			if (!fit_together(a, b) || !fit_together(a, handler) ||
+			    !fit_together(b, handler))
 				continue;
 			one_call_each(&scenario, a, b, handler);
 			scenario.cpus = 1;
@@ -449,6 +526,40 @@ TEST(checker_finds_next_read_outside)
 	pop_against_pop_pop_push(&scenario);
 	scenario.cpus = 1;
 	must_be_found(&scenario, MISTAKE_NEXT_READ_OUTSIDE);
+}
+
+/* A works on CPU 0 while B, which has gone to the other one, drains that slot. */
+static void must_be_found_against_drain(enum mistake mistake)
+{
+	enum pseudo_op op = mistakes[mistake].op;
+	struct scenario scenario;
+
+	one_call_each(&scenario, op, is_of_stacks(op) ? PSEUDO_STACK_DRAIN : PSEUDO_LIST_DRAIN,
+		      PSEUDO_OPS);
+	must_be_found(&scenario, mistake);
+}
+
+TEST(checker_finds_push_to_a_closed_list)
+{
+	must_be_found_against_drain(MISTAKE_CLOSED_NOT_LOOKED_AT);
+}
+
+TEST(checker_finds_head_loaded_before_closed)
+{
+	must_be_found_against_drain(MISTAKE_CLOSED_LOOKED_AT_LAST);
+}
+
+TEST(checker_finds_top_loaded_before_limit)
+{
+	must_be_found_against_drain(MISTAKE_LIMIT_LOADED_LAST);
+}
+
+TEST(checker_finds_drain_without_a_fence)
+{
+	struct scenario scenario;
+
+	one_call_each(&scenario, PSEUDO_LIST_DRAIN, PSEUDO_LIST_POP, PSEUDO_OPS);
+	must_be_found(&scenario, MISTAKE_DRAINED_WITHOUT_FENCE);
 }
 
 TEST(checker_finds_commit_that_is_not_last)

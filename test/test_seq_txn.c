@@ -106,8 +106,8 @@ RUN(loop)
 
 /* clang-format off */
 #define OPS_OF_WIDTH(w)                                                                            \
-	{ "commit_" #w, w, PSEUDO_XCHG, false, run_one_##w },                                      \
-	{ "commit2_" #w, w, PSEUDO_STORE_COMMIT, false, run_two_##w }
+	{ "commit_" #w, w, PSEUDO_XCHG, false, false, run_one_##w },                                      \
+	{ "commit2_" #w, w, PSEUDO_STORE_COMMIT, false, false, run_two_##w }
 
 static const struct seq_op txn_ops[] = {
 	OPS_OF_WIDTH(1),
@@ -116,13 +116,13 @@ static const struct seq_op txn_ops[] = {
 #if ARCH_HAVE_SEQ_8
 	OPS_OF_WIDTH(8),
 #endif
-	{ "commit_copy", POINTER_WIDTH, PSEUDO_COPY_COMMIT, false, run_copy },
-	{ "commit_release", POINTER_WIDTH, PSEUDO_XCHG, false, run_release },
+	{ "commit_copy", POINTER_WIDTH, PSEUDO_COPY_COMMIT, false, false, run_copy },
+	{ "commit_release", POINTER_WIDTH, PSEUDO_XCHG, false, false, run_release },
 };
 /* clang-format on */
 #define OPS (sizeof(txn_ops) / sizeof(txn_ops[0]))
 
-static const struct seq_op loop_op = {"loop", POINTER_WIDTH, PSEUDO_XCHG, false, run_loop};
+static const struct seq_op loop_op = {"loop", POINTER_WIDTH, PSEUDO_XCHG, false, false, run_loop};
 
 /* ---- One call ---- */
 

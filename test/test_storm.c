@@ -120,6 +120,17 @@ TEST(transactions_that_copy_fill_the_idle_copy)
 	STORM(&storm_txn, "copy_txn");
 }
 
+TEST(field_L2_each_node_of_a_list_is_in_one_place)
+{
+	STORM(&storm_lists, "list");
+}
+
+TEST(field_L2_each_item_of_a_stack_is_in_one_place_and_whole)
+{
+	STORM(&storm_lists, "stack");
+	STORM(&storm_lists, "values");
+}
+
 TEST(field_E3_forked_children_go_on_with_their_copies_of_everything)
 {
 	const struct storm_settings settings = {.batches = 1500, .forks = 60};

@@ -62,6 +62,12 @@ percpu_fault_test(test_counter_outline SOURCES test_counter.c DEFINITIONS PERCPU
 percpu_fault_test(test_limit SOURCES test_limit.c)
 percpu_modes(test_limit)
 
+percpu_fault_test(test_list SOURCES test_list.c)
+percpu_modes(test_list)
+
+percpu_fault_test(test_stack SOURCES test_stack.c)
+percpu_modes(test_stack)
+percpu_fault_test(test_stack_outline SOURCES test_stack.c DEFINITIONS PERCPU_OUTLINE)
 percpu_fault_test(test_lock SOURCES test_lock.c)
 percpu_modes(test_lock)
 percpu_fault_test(test_ref SOURCES test_ref.c)

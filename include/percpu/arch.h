@@ -86,10 +86,19 @@
 	!defined(ARCH_ADD) || !defined(ARCH_MOVE) || !defined(ARCH_LEAVE_IF_NE) ||                 \
 	!defined(ARCH_LEAVE_IF_NE_B) || !defined(ARCH_LEAVE_IF_REG_NE) ||                          \
 	!defined(ARCH_LEAVE_IF_NE_BY) || !defined(ARCH_LEAVE_IF_POINTER_NE) ||                     \
-	!defined(ARCH_LEAVE_IF_NULL) || !defined(ARCH_LOAD_POINTER) ||                             \
-	!defined(ARCH_STORE_POINTER) || !defined(ARCH_STORE_FOLLOWING) ||                          \
-	!defined(ARCH_STORE_NEXT) || !defined(ARCH_COPY) || !defined(ARCH_DELAY)
+	!defined(ARCH_LOAD_POINTER) || !defined(ARCH_STORE_POINTER) ||                             \
+	!defined(ARCH_STORE_FOLLOWING) || !defined(ARCH_STORE_NEXT) || !defined(ARCH_COPY) ||      \
+	!defined(ARCH_DELAY)
 #error "percpu: arch file incomplete: bodies of sequences"
+#endif
+#if !defined(ARCH_LOAD_SECOND_B) || !defined(ARCH_LEAVE_IF_CLOSED) || !defined(ARCH_STORE_NULL) || \
+	!defined(ARCH_LEAVE_UNLESS_ABOVE_B) || !defined(ARCH_LEAVE_UNLESS_BELOW_B) ||              \
+	!defined(ARCH_LEAVE_IF_ABOVE_B) || !defined(ARCH_ADD_POINTER) ||                           \
+	!defined(ARCH_SUBTRACT_POINTER) || !defined(ARCH_ADD_SIZE) ||                              \
+	!defined(ARCH_SUBTRACT_SIZE) || !defined(ARCH_LOAD_ITEM) || !defined(ARCH_STORE_ITEM) ||   \
+	!defined(ARCH_STORE_TOP) || !defined(ARCH_ITEM) || !defined(ARCH_ITEM_B) ||                \
+	!defined(ARCH_MOVE_B) || !defined(ARCH_OP_POINTER)
+#error "percpu: arch file incomplete: lists and stacks"
 #endif
 #if !defined(ARCH_JUMP) || !defined(ARCH_ANSWER) || !defined(ARCH_RETRY)
 #error "percpu: arch file incomplete: what follows an abort"

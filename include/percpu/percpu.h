@@ -5,9 +5,11 @@
 
 #include <percpu/counter.h>
 #include <percpu/limit.h>
+#include <percpu/list.h>
 #include <percpu/local.h>
 #include <percpu/lock.h>
 #include <percpu/ref.h>
+#include <percpu/stack.h>
 #include <percpu/txn.h>
 #include <percpu/zone.h>
 

@@ -17,7 +17,7 @@
  * the thread between 2 and 3. Everything is read again then. An answer is one of four:
  *
  *	DONE (> 0)      committed on CPU slot *slot
- *	REFUSED         the compared word differed, or the list was empty; nothing was changed
+ *	REFUSED         the compared word differed; empty, full or closed; nothing was changed
  *	UNAVAILABLE     this thread has no CPU slot now: use a shared slot
  *	ABORTED         PERCPU__ATTEMPTS aborts in a row (I6): use a shared slot, or report
  *
@@ -64,6 +64,9 @@ struct percpu__rt {
 	struct percpu__handle none; /* of an object that is never ready: stands in for NULL */
 };
 extern const struct percpu__rt percpu__rt;
+/* percpu__rt.rseq_offset, for sequences that come in pairs (pop, then push): gcc loads a member once
+ * more for the second, and stores that wait for that load cost a quarter of the pair. */
+extern const long percpu__rseq_offset;
 
 /* Aborts in a row after which a sequence gives up. */
 #define PERCPU__ATTEMPTS 100
@@ -337,44 +340,213 @@ PERCPU__DEFINE_ADD_HANDLE(8, int64_t)
 #undef PERCPU__RMW
 
 /*
- * node = *p, refused when NULL; *p = *(node + offset). The next pointer is read inside the range,
- * so a node that was popped and pushed again meanwhile is no danger. The memory of nodes must stay
- * readable (type-stable): an aborted attempt may have read one that is gone from the list.
+ * Lists and stacks: the object's copies are found from its handle, and begin with two words,
+ *
+ *	list	{ head, closed }		closed: all ones, above any head; open: 0, below
+ *	stack	{ top, limit, items ... }	closed: limit is 0; top and limit count bytes
+ *
+ * the second of which only a drainer writes: he closes the slot, fences (I9), takes what is in it
+ * and opens it again. The second word is loaded before the first. Who finds the slot open again
+ * finds it emptied then; who found it open before the fence is aborted by that.
  */
-PERCPU__INLINE int percpu__seq_pop(void *base, size_t offset, void **node, uint32_t *slot)
+#define PERCPU__ENTER_HANDLE									\
+	PERCPU__DESCRIPTOR									\
+	PERCPU__EXIT_POINT("2f", "6f")								\
+	"1:\n\t" ARCH_ARM("5b")									\
+	"2:\n\t" ARCH_CPU(ARCH_CPU_A)								\
+	ARCH_LEAVE_UNLESS_BELOW(ARCH_CPU_A, ARCH_HANDLE_BOUND, "6f")				\
+	ARCH_SCALE_A ARCH_ADD_HANDLE_BASE
+#define PERCPU__IN_HANDLE [rseq] ARCH_C_RSEQ(offset), ARCH_C_HANDLE(handle)
+
+/*
+ * head = *p; *p = *head. Refused unless head > closed, with head for an answer: NULL if the list is
+ * empty, else it is closed. The next node is read inside the range: one that comes back is no
+ * danger.
+ */
+PERCPU__INLINE int percpu__seq_list_pop(const struct percpu__handle *handle, void **node)
 {
-	const struct percpu__rt rt = percpu__rt;
+	const long offset = percpu__rseq_offset;
 	int left = PERCPU__ATTEMPTS;
 	void *head, *next;
-	__asm__ volatile(PERCPU__ENTER PERCPU__FIND
+	__asm__ volatile(PERCPU__ENTER_HANDLE
+			 ARCH_LOAD_SECOND_B
 			 ARCH_LOAD_POINTER("head")
-			 ARCH_LEAVE_IF_NULL("head", "7f")
-			 ARCH_STORE_FOLLOWING("head", "offset", "next")
-			 PERCPU__LEAVE_OR_REFUSE("pop")
-			 : PERCPU__OUT, [head] "=&r"(head), [next] ARCH_C_NEXT(next)
-			 : PERCPU__IN, [offset] ARCH_C_IN_POINTER(offset)
-			 : PERCPU__CLOBBER, "memory");
+			 ARCH_LEAVE_UNLESS_ABOVE_B("head", "7f")
+			 ARCH_STORE_FOLLOWING("head", "next")
+			 PERCPU__LEAVE_OR_REFUSE("list_pop")
+			 : [left] ARCH_C_BUDGET(left), [head] "=&r"(head), [next] ARCH_C_NEXT(next)
+			 : PERCPU__IN_HANDLE
+			 : PERCPU__CLOBBER, ARCH_CLOBBER_B "memory");
 	*node = head;
 	return left;
 }
 
-/* *(node + offset) = *p, where nobody looks yet; *p = node. */
-PERCPU__INLINE int percpu__seq_push(void *base, size_t offset, void *node, uint32_t *slot)
+/* *last = *p, where nobody looks yet; *p = first. Refused when closed. */
+PERCPU__INLINE int percpu__seq_list_push(const struct percpu__handle *handle, void *first,
+					 void *last)
 {
-	const struct percpu__rt rt = percpu__rt;
+	const long offset = percpu__rseq_offset;
 	int left = PERCPU__ATTEMPTS;
 	void *head;
-	__asm__ volatile(PERCPU__ENTER PERCPU__FIND
+	__asm__ volatile(PERCPU__ENTER_HANDLE
+			 ARCH_LEAVE_IF_CLOSED("7f")
 			 ARCH_LOAD_POINTER("head")
-			 ARCH_STORE_NEXT("node", "offset", "head")
-			 ARCH_STORE_POINTER("node")
-			 PERCPU__LEAVE("push")
-			 : PERCPU__OUT, [head] "=&r"(head)
-			 : PERCPU__IN, [offset] ARCH_C_IN_POINTER(offset),
-			   [node] ARCH_C_IN_POINTER(node)
+			 ARCH_STORE_NEXT("last", "head")
+			 ARCH_STORE_POINTER("first")
+			 PERCPU__LEAVE_OR_REFUSE("list_push")
+			 : [left] ARCH_C_BUDGET(left), [head] "=&r"(head)
+			 : PERCPU__IN_HANDLE, [first] ARCH_C_IN_POINTER(first),
+			   [last] ARCH_C_IN_POINTER(last)
 			 : PERCPU__CLOBBER, "memory");
 	return left;
 }
+
+/* first = *p; *p = NULL. Refused as pop is. */
+PERCPU__INLINE int percpu__seq_list_take(const struct percpu__handle *handle, void **first)
+{
+	const long offset = percpu__rseq_offset;
+	int left = PERCPU__ATTEMPTS;
+	void *head;
+	__asm__ volatile(PERCPU__ENTER_HANDLE
+			 ARCH_LOAD_SECOND_B
+			 ARCH_LOAD_POINTER("head")
+			 ARCH_LEAVE_UNLESS_ABOVE_B("head", "7f")
+			 ARCH_STORE_NULL
+			 PERCPU__LEAVE_OR_REFUSE("list_take")
+			 : [left] ARCH_C_BUDGET(left), [head] "=&r"(head)
+			 : PERCPU__IN_HANDLE
+			 : PERCPU__CLOBBER, ARCH_CLOBBER_B "memory");
+	*first = head;
+	return left;
+}
+
+/*
+ * next = top - one pointer; item = items[next]; top = next. Refused unless next < limit, with next
+ * for an answer: as a signed number it is below 0 if the stack is empty, else it is closed.
+ */
+PERCPU__INLINE int percpu__seq_stack_pop(const struct percpu__handle *handle, void **item,
+					 uintptr_t *next)
+{
+	const long offset = percpu__rseq_offset;
+	int left = PERCPU__ATTEMPTS;
+	uintptr_t top;
+	void *found;
+	__asm__ volatile(PERCPU__ENTER_HANDLE
+			 ARCH_LOAD_SECOND_B
+			 ARCH_LOAD_POINTER("top")
+			 ARCH_SUBTRACT_POINTER("top")
+			 ARCH_LEAVE_UNLESS_BELOW_B("top", "7f")
+			 ARCH_LOAD_ITEM("top", "found")
+			 ARCH_STORE_TOP("top")
+			 PERCPU__LEAVE_OR_REFUSE("stack_pop")
+			 : [left] ARCH_C_BUDGET(left), [top] "=&r"(top), [found] "=&r"(found)
+			 : PERCPU__IN_HANDLE
+			 : PERCPU__CLOBBER, ARCH_CLOBBER_B "memory");
+	*item = found;
+	*next = top;
+	return left;
+}
+
+/*
+ * items[top] = item, where nobody looks yet; top += one pointer. Refused unless top < limit, with
+ * top for an answer: the stack is full, or else closed.
+ */
+PERCPU__INLINE int percpu__seq_stack_push(const struct percpu__handle *handle, void *item,
+					  uintptr_t *next)
+{
+	const long offset = percpu__rseq_offset;
+	int left = PERCPU__ATTEMPTS;
+	uintptr_t top;
+	__asm__ volatile(PERCPU__ENTER_HANDLE
+			 ARCH_LOAD_SECOND_B
+			 ARCH_LOAD_POINTER("top")
+			 ARCH_LEAVE_UNLESS_BELOW_B("top", "7f")
+			 ARCH_STORE_ITEM("top", "item")
+			 ARCH_ADD_POINTER("top")
+			 ARCH_STORE_TOP("top")
+			 PERCPU__LEAVE_OR_REFUSE("stack_push")
+			 : [left] ARCH_C_BUDGET(left), [top] "=&r"(top)
+			 : PERCPU__IN_HANDLE, [item] ARCH_C_IN_POINTER(item)
+			 : PERCPU__CLOBBER, ARCH_CLOBBER_B "memory");
+	*next = top;
+	return left;
+}
+
+/* End of the whole words of a copy. */
+#define PERCPU__WORDS(p, size) ((const char *)(p) + (size) / sizeof(void *) * sizeof(void *))
+
+/* In both of the following one register is top, then where it copies from, then top again. */
+
+/*
+ * next = top + room; copy size bytes (at most room, and at most PERCPU__COPY_MAX: the caller
+ * checks) to items[top], where nobody looks yet; top = next. Refused if next > limit, with next for
+ * an answer.
+ */
+PERCPU__INLINE int percpu__seq_values_push(const struct percpu__handle *handle, const void *source,
+					   size_t size, size_t room, uintptr_t *next)
+{
+	const long offset = percpu__rseq_offset;
+	int left = PERCPU__ATTEMPTS;
+	uintptr_t top, data;
+	const char *words = PERCPU__WORDS(source, size);
+	const char *end = (const char *)source + size;
+	__asm__ volatile(PERCPU__ENTER_HANDLE
+			 ARCH_LOAD_SECOND_B
+			 ARCH_LOAD_POINTER("top")
+			 ARCH_ADD_SIZE("top", "room")
+			 ARCH_LEAVE_IF_ABOVE_B("top", "7f")
+			 ARCH_ITEM_B("top", "room")
+			 ARCH_MOVE("top", "source")
+			 ARCH_COPY("top", ARCH_OP_POINTER("top"), "words", "end", "data")
+			 ARCH_LOAD_POINTER("top")
+			 ARCH_ADD_SIZE("top", "room")
+			 ARCH_STORE_TOP("top")
+			 PERCPU__LEAVE_OR_REFUSE("values_push")
+			 : [left] ARCH_C_BUDGET(left), [top] "=&r"(top),
+			   [data] ARCH_C_OUT_1(data)
+			 : PERCPU__IN_HANDLE, [room] ARCH_C_FAR(room), [source] ARCH_C_FAR(source),
+			   [words] ARCH_C_FAR(words), [end] ARCH_C_FAR(end)
+			 : PERCPU__CLOBBER, ARCH_CLOBBER_B "memory");
+	*next = top;
+	return left;
+}
+
+/*
+ * next = top - room; copy size bytes from items[next] to the caller's memory, which an attempt that
+ * was aborted has written, too; top = next. Refused unless next < limit, with next for an answer.
+ */
+PERCPU__INLINE int percpu__seq_values_pop(const struct percpu__handle *handle, void *target,
+					  size_t size, size_t room, uintptr_t *next)
+{
+	const long offset = percpu__rseq_offset;
+	int left = PERCPU__ATTEMPTS;
+	uintptr_t top, data;
+	const char *words = PERCPU__WORDS(target, size);
+	const char *end = (const char *)target + size;
+	__asm__ volatile(PERCPU__ENTER_HANDLE
+			 ARCH_LOAD_SECOND_B
+			 ARCH_LOAD_POINTER("top")
+			 ARCH_SUBTRACT_SIZE("top", "room")
+			 ARCH_LEAVE_UNLESS_BELOW_B("top", "7f")
+			 ARCH_ITEM("top")
+			 ARCH_MOVE_B("target")
+			 ARCH_COPY("top", ARCH_B, "words", "end", "data")
+			 ARCH_LOAD_POINTER("top")
+			 ARCH_SUBTRACT_SIZE("top", "room")
+			 ARCH_STORE_TOP("top")
+			 PERCPU__LEAVE_OR_REFUSE("values_pop")
+			 : [left] ARCH_C_BUDGET(left), [top] "=&r"(top),
+			   [data] ARCH_C_OUT_1(data)
+			 : PERCPU__IN_HANDLE, [room] ARCH_C_FAR(room), [target] ARCH_C_FAR(target),
+			   [words] ARCH_C_FAR(words), [end] ARCH_C_FAR(end)
+			 : PERCPU__CLOBBER, ARCH_CLOBBER_B "memory");
+	*next = top;
+	return left;
+}
+
+#undef PERCPU__WORDS
+#undef PERCPU__IN_HANDLE
+#undef PERCPU__ENTER_HANDLE
 
 /*
  * if (*p == expect) { copy size bytes from source to p2, where nobody looks yet; *p = value; }
@@ -392,7 +564,7 @@ PERCPU__INLINE int percpu__seq_copy_commit(void *base, uintptr_t expect, uintptr
 	__asm__ volatile(PERCPU__ENTER PERCPU__FIND_TWO
 			 ARCH_LEAVE_IF_POINTER_NE("expect", "data", "7f")
 			 ARCH_MOVE("from", "source")
-			 ARCH_COPY("from", "words", "end", "data")
+			 ARCH_COPY("from", ARCH_OP_POINTER("from"), "words", "end", "data")
 			 ARCH_STORE_POINTER("value")
 			 PERCPU__LEAVE_OR_REFUSE("copy_commit")
 			 : PERCPU__OUT, [from] "=&r"(from), [data] ARCH_C_OUT_1(data)
@@ -469,6 +641,53 @@ PERCPU__INLINE bool percpu__seq_add_handle_8(const struct percpu__handle *handle
 {
 	(void)handle, (void)value;
 	return false;
+}
+
+PERCPU__INLINE int percpu__seq_list_pop(const struct percpu__handle *handle, void **node)
+{
+	(void)handle, (void)node;
+	return PERCPU__UNAVAILABLE;
+}
+
+PERCPU__INLINE int percpu__seq_list_push(const struct percpu__handle *handle, void *first,
+					 void *last)
+{
+	(void)handle, (void)first, (void)last;
+	return PERCPU__UNAVAILABLE;
+}
+
+PERCPU__INLINE int percpu__seq_list_take(const struct percpu__handle *handle, void **first)
+{
+	(void)handle, (void)first;
+	return PERCPU__UNAVAILABLE;
+}
+
+PERCPU__INLINE int percpu__seq_stack_pop(const struct percpu__handle *handle, void **item,
+					 uintptr_t *next)
+{
+	(void)handle, (void)item, (void)next;
+	return PERCPU__UNAVAILABLE;
+}
+
+PERCPU__INLINE int percpu__seq_stack_push(const struct percpu__handle *handle, void *item,
+					  uintptr_t *next)
+{
+	(void)handle, (void)item, (void)next;
+	return PERCPU__UNAVAILABLE;
+}
+
+PERCPU__INLINE int percpu__seq_values_push(const struct percpu__handle *handle, const void *source,
+					   size_t size, size_t room, uintptr_t *next)
+{
+	(void)handle, (void)source, (void)size, (void)room, (void)next;
+	return PERCPU__UNAVAILABLE;
+}
+
+PERCPU__INLINE int percpu__seq_values_pop(const struct percpu__handle *handle, void *target,
+					  size_t size, size_t room, uintptr_t *next)
+{
+	(void)handle, (void)target, (void)size, (void)room, (void)next;
+	return PERCPU__UNAVAILABLE;
 }
 
 #endif

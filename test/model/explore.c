@@ -92,6 +92,11 @@ static const struct call *current(const struct scenario *scenario, const struct 
 	return &scenario->script[actor].call[state->progress[actor].next - 1];
 }
 
+static int is_drain(const struct call *call)
+{
+	return call->op > PSEUDO_OPS;
+}
+
 static const struct pseudo_program *program_of(const struct call *call, int shared)
 {
 	if (shared)
@@ -207,7 +212,7 @@ static void answered(const struct scenario *scenario, struct state *state, unsig
 {
 	struct progress *progress = &state->progress[actor];
 	const struct call *call = current(scenario, state, actor);
-	int elsewhere = pseudo_shared[call->op].name && !progress->shared &&
+	int elsewhere = !is_drain(call) && pseudo_shared[call->op].name && !progress->shared &&
 			(answer == PSEUDO_UNAVAILABLE ||
 			 (answer == PSEUDO_ABORTED && call->op == PSEUDO_ADD));
 
@@ -263,7 +268,8 @@ static void step(const struct scenario *scenario, struct state *state, unsigned 
 	if (call->node_from) {
 		memcpy(arg, call->arg, sizeof(arg));
 		env.arg = arg;
-		arg[R_NODE] = state->record[call_index(actor, call->node_from - 1u)].value;
+		arg[R_NODE] = arg[R_LAST] =
+			state->record[call_index(actor, call->node_from - 1u)].value;
 		if (!arg[R_NODE]) { /* that pop got nothing */
 			forget(progress);
 			return;
@@ -272,6 +278,10 @@ static void step(const struct scenario *scenario, struct state *state, unsigned 
 	if (script->registered)
 		env.cpu = state->cpu[actor == ACTOR_HANDLER ? ACTOR_A : actor];
 	to_context(progress, &context);
+	if (program_of(call, progress->shared)->step[context.pc].kind == K_FENCE)
+		for (unsigned each = 0; each < ACTORS; each++)
+			if (each != actor)
+				kernel_aborts(scenario, state, each);
 	answer = pseudo_step(program_of(call, progress->shared), &env, &context, &value);
 	from_context(progress, &context);
 	state->fault = context.fault;

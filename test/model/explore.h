@@ -18,6 +18,7 @@
  *	migrate    a thread, running or waiting, goes to the other CPU
  *	signal     a handler runs a call of its own on top of thread A, once, then returns
  *	interrupt  the thread loses its CPU to something outside of the model and gets it back
+ * A thread that drains fences: in one step, everybody else is interrupted.
  *
  * Kernel: after every one of the last four, when the thread is about to run on, the kernel looks
  * at rseq_cs. If the next instruction lies in [start, post_commit) of the descriptor stored there,
@@ -80,6 +81,7 @@ struct scenario {
 	uint8_t attempts;             /* aborts after which a call gives up */
 	uint8_t lists;                /* only pop and push: also count the nodes */
 	uint8_t pointers;             /* the words hold pointers */
+	uint8_t stacks;               /* the words are tops of stacks */
 	uint8_t memory[MEMORY_SIZE];  /* at the begin */
 };
 
@@ -102,8 +104,10 @@ static inline unsigned call_index(unsigned actor, unsigned call)
 	return actor == ACTOR_A ? call : actor == ACTOR_B ? SCRIPT_MAX + call : 2 * SCRIPT_MAX;
 }
 
-/* A scenario with initial memory and no calls. Pop and push need pointers, the rest numbers. */
-enum content { NUMBERS, POINTERS };
+/* A scenario with initial memory and no calls. Lists need pointers, stacks
+ * tops and limits, the rest numbers. */
+enum content { NUMBERS, POINTERS, STACKS };
+#define STACK_LIMIT 2
 void scenario_init(struct scenario *scenario, enum content content);
 
 /* Appends a call with the arguments that this actor uses for this operation. */

@@ -6,19 +6,61 @@
 #define FIND_SLOT		LOAD_CPU, LEAVE_UNLESS_BELOW, SLOT(P, BASE)
 
 const struct mistake_program mistakes[MISTAKES] = {
-	[MISTAKE_NEXT_READ_OUTSIDE] = { PSEUDO_POP, { "bad pop", {
+	[MISTAKE_NEXT_READ_OUTSIDE] = { PSEUDO_LIST_POP, { "bad pop", {
 		FIND_SLOT,
 		LOAD(SEEN, P),
 		REFUSE_IF_EQUAL(SEEN, ZERO, ZERO),
-		ADDRESS(Q, SEEN, OFFSET),
-		LOAD(NEXT, Q),
+		LOAD(NEXT, SEEN),
 		ARM,
 		FIND_SLOT,
 		LOAD(I, P),
 		GOTO_IF_EQUAL(I, SEEN, +2),
-		GOTO(-13),
+		GOTO(-12),
 		COMMIT(P, NEXT),
-		DONE(SEEN) }, .start = 8, .post_commit = 15, .restart = 0 } },
+		DONE(SEEN) }, .start = 7, .post_commit = 14, .restart = 0 } },
+
+	[MISTAKE_CLOSED_NOT_LOOKED_AT] = { PSEUDO_LIST_PUSH, { "bad push", {
+		ARM,
+		FIND_SLOT,
+		LOAD(SEEN, P),
+		STORE(LAST, SEEN),
+		COMMIT(P, NODE),
+		DONE(ZERO) }, .start = 1, .post_commit = 7, .restart = 0 } },
+
+	[MISTAKE_CLOSED_LOOKED_AT_LAST] = { PSEUDO_LIST_POP, { "bad pop", {
+		ARM,
+		FIND_SLOT,
+		LOAD(SEEN, P),
+		SECOND(Q, P),
+		LOAD(I, Q),
+		REFUSE_UNLESS_ABOVE(SEEN, I, SEEN),
+		LOAD(NEXT, SEEN),
+		COMMIT(P, NEXT),
+		DONE(SEEN) }, .start = 1, .post_commit = 10, .restart = 0 } },
+
+	[MISTAKE_LIMIT_LOADED_LAST] = { PSEUDO_STACK_POP, { "bad pop", {
+		ARM,
+		FIND_SLOT,
+		LOAD(SEEN, P),
+		SUBTRACT(NEXT, SEEN, COUNT),
+		SECOND(Q, P),
+		LOAD(I, Q),
+		REFUSE_UNLESS_BELOW(NEXT, I, NEXT),
+		SECOND(Q, Q),
+		ADDRESS(Q, Q, NEXT),
+		LOAD(SEEN, Q),
+		COMMIT(P, NEXT),
+		DONE(SEEN) }, .start = 1, .post_commit = 13, .restart = 0 } },
+
+	[MISTAKE_DRAINED_WITHOUT_FENCE] = { PSEUDO_LIST_DRAIN, { "bad drain", {
+		COPY(CPU, SHARED),
+		SLOT(P, BASE),
+		SECOND(Q, P),
+		STORE(Q, ONES),
+		LOAD(SEEN, P),
+		STORE(P, ZERO),
+		STORE(Q, ZERO),
+		DONE(SEEN) }, .start = 0, .post_commit = 0, .restart = 0 } },
 
 	[MISTAKE_COMMIT_NOT_LAST] = { PSEUDO_STORE_COMMIT, { "bad store", {
 		ARM,

@@ -11,6 +11,14 @@
 enum mistake {
 	/* pop: head and next read before the range, only the head compared inside (ABA) */
 	MISTAKE_NEXT_READ_OUTSIDE,
+	/* list_push: pushes to a closed list */
+	MISTAKE_CLOSED_NOT_LOOKED_AT,
+	/* list_pop: loads the head first, and then whether the list is closed */
+	MISTAKE_CLOSED_LOOKED_AT_LAST,
+	/* stack_pop: loads the top first, and then the limit */
+	MISTAKE_LIMIT_LOADED_LAST,
+	/* drain: takes what a sequence under way may be taking */
+	MISTAKE_DRAINED_WITHOUT_FENCE,
 	/* store_commit: publishes first, then writes what it has published: two live stores */
 	MISTAKE_COMMIT_NOT_LAST,
 	/* store_commit: writes before it compares, when the word may be live already */

@@ -39,23 +39,82 @@ static void show(struct image *image, unsigned where, uint8_t value)
 	image->visible[where] = 1;
 }
 
-static struct meaning pop(struct image *image, uint8_t *word, uint64_t offset)
+/* A node that was taken is its new owner's: who may write into it at once. */
+static struct meaning list_pop(struct image *image, uint8_t *word)
 {
 	uint8_t head = *word;
 
 	if (!head)
 		return refused(0);
-	*word = image->word[place(head + offset)];
-	/* The node is its new owner's: who may write into it at once. */
-	image->visible[place(head + offset)] = 0;
+	*word = image->word[place(head)];
+	image->visible[place(head)] = 0;
 	return done(head);
 }
 
-static struct meaning push(struct image *image, uint8_t *word, uint64_t node, uint64_t offset)
+static struct meaning list_push(struct image *image, uint8_t *word, const uint64_t *arg)
 {
-	show(image, place(node + offset), *word);
-	*word = (uint8_t)node;
+	show(image, place(arg[R_LAST]), *word);
+	*word = (uint8_t)arg[R_NODE];
 	return done(0);
+}
+
+static struct meaning list_take(struct image *image, uint8_t *word)
+{
+	uint8_t head = *word, node = head;
+
+	for (unsigned length = 0; node && length < MEMORY_SIZE; length++) {
+		image->visible[place(node)] = 0;
+		node = image->word[place(node)];
+	}
+	*word = 0;
+	return head ? done(head) : refused(0);
+}
+
+/* Items that are taken, or not there yet, are anybody's. */
+static struct meaning stack_pop(struct image *image, uint8_t *top, const uint64_t *arg,
+				enum pseudo_op op)
+{
+	uint8_t *item = top + 2, limit = top[1], value = 0;
+	uint8_t size = (uint8_t)arg[op == PSEUDO_STACK_POP ? R_COUNT : R_ROOM];
+	uint8_t next = (uint8_t)(*top - size);
+
+	if (next >= limit)
+		return refused(next);
+	for (unsigned i = 0; i < size; i++) {
+		if (op == PSEUDO_VALUES_POP && i < arg[R_COUNT])
+			show(image, place(arg[R_SOURCE] + i), item[next + i]);
+		image->visible[item + next + i - image->word] = 0;
+	}
+	if (op == PSEUDO_STACK_POP)
+		value = item[next];
+	*top = next;
+	return done(value);
+}
+
+static struct meaning stack_push(struct image *image, uint8_t *top, const uint64_t *arg,
+				 enum pseudo_op op)
+{
+	unsigned item = (unsigned)(top + 2 - image->word) + *top;
+	uint8_t size = (uint8_t)arg[op == PSEUDO_STACK_PUSH ? R_COUNT : R_ROOM];
+	uint8_t limit = top[1], next = (uint8_t)(*top + size);
+
+	if (op == PSEUDO_STACK_PUSH ? *top >= limit : next > limit)
+		return refused(op == PSEUDO_STACK_PUSH ? *top : next);
+	if (op == PSEUDO_STACK_PUSH)
+		show(image, item, (uint8_t)arg[R_VALUE]);
+	for (unsigned i = 0; op == PSEUDO_VALUES_PUSH && i < arg[R_COUNT]; i++)
+		show(image, item + i, image->word[place(arg[R_SOURCE] + i)]);
+	*top = next;
+	return done(0);
+}
+
+static struct meaning stack_drain(struct image *image, uint8_t *top)
+{
+	uint8_t first = *top ? top[2] : 0;
+
+	memset(&image->visible[top + 2 - image->word], 0, 2);
+	*top = 0;
+	return done(first);
 }
 
 static struct meaning copy(struct image *image, uint8_t *word, const uint64_t *arg, uint64_t shift)
@@ -122,15 +181,28 @@ static struct meaning apply(struct image *image, enum pseudo_op op, const uint64
 		if (old == arg[R_EXPECT])
 			show(image, place(arg[R_BASE2] + shift), (uint8_t)arg[R_VALUE2]);
 		return replace(word, arg, old == arg[R_EXPECT], 0);
-	case PSEUDO_POP:
-		return pop(image, word, arg[R_OFFSET]);
-	case PSEUDO_PUSH:
-		return push(image, word, arg[R_NODE], arg[R_OFFSET]);
 	case PSEUDO_TXN_TWO:
 		return flip(image, word, arg, shift);
 	case PSEUDO_COPY_COMMIT:
 	case PSEUDO_TXN_COPY:
 		return copy(image, word, arg, shift);
+	case PSEUDO_LIST_POP:
+		return list_pop(image, word);
+	case PSEUDO_LIST_PUSH:
+		return list_push(image, word, arg);
+	case PSEUDO_LIST_TAKE:
+		return list_take(image, word);
+	case PSEUDO_LIST_DRAIN:
+		(void)list_take(image, word);
+		return done(old);
+	case PSEUDO_STACK_POP:
+	case PSEUDO_VALUES_POP:
+		return stack_pop(image, word, arg, op);
+	case PSEUDO_STACK_PUSH:
+	case PSEUDO_VALUES_PUSH:
+		return stack_push(image, word, arg, op);
+	case PSEUDO_STACK_DRAIN:
+		return stack_drain(image, word);
 	default:
 		return (struct meaning){0, 0};
 	}
@@ -147,19 +219,44 @@ static const struct call *numbered(const struct history *history, unsigned numbe
 
 	memcpy(arg, call->arg, sizeof(call->arg));
 	if (call->node_from)
-		arg[R_NODE] = history->record[call_index(actor, call->node_from - 1u)].value;
+		arg[R_NODE] = arg[R_LAST] =
+			history->record[call_index(actor, call->node_from - 1u)].value;
 	return call;
+}
+
+/* Refused because a drainer had closed the slot, as the caller can tell from what was seen. */
+static int found_closed(enum pseudo_op op, const struct record *record)
+{
+	if (record->answer != PSEUDO_REFUSED)
+		return 0;
+	switch (op) {
+	case PSEUDO_LIST_POP:
+	case PSEUDO_LIST_PUSH:
+	case PSEUDO_LIST_TAKE:
+		return record->value != 0;
+	case PSEUDO_STACK_POP:
+	case PSEUDO_VALUES_POP:
+		return (int8_t)record->value >= 0;
+	case PSEUDO_STACK_PUSH:
+		return record->value < STACK_LIMIT;
+	case PSEUDO_VALUES_PUSH:
+		return record->value <= STACK_LIMIT;
+	default:
+		return 0;
+	}
 }
 
 /* Calls that did something or saw something. The others must have left no trace. */
 static unsigned effective(const struct history *history)
 {
+	uint64_t arg[R_ARGS];
 	unsigned set = 0, i;
 
 	for (i = 0; i < CALLS_MAX; i++) {
 		uint8_t answer = history->record[i].answer;
 
-		if (answer == PSEUDO_DONE || answer == PSEUDO_REFUSED)
+		if ((answer == PSEUDO_DONE || answer == PSEUDO_REFUSED) &&
+		    !found_closed(numbered(history, i, arg)->op, &history->record[i]))
 			set |= 1u << i;
 	}
 	return set;
@@ -237,7 +334,7 @@ static const char *count_nodes(const struct history *history)
 
 			if (history->record[i].answer != PSEUDO_DONE)
 				continue;
-			if (call->op == PSEUDO_PUSH)
+			if (call->op == PSEUDO_LIST_PUSH)
 				before += arg[R_NODE] == node;
 			else
 				after += history->record[i].value == node;
@@ -262,6 +359,12 @@ const char *oracle_check(const struct history *history)
 	for (unsigned slot = 0; slot < SLOTS; slot++)
 		memset(&image.visible[place(DATA_AT + slot * STRIDE)], 0, 2);
 	memset(&image.visible[place(PRIVATE_AT)], 0, ACTORS);
+	/* Items are there from the begin; and what is popped is written to whatever comes of it. */
+	for (unsigned slot = 0; history->scenario->stacks && slot < SLOTS; slot++)
+		memset(&image.visible[place(DATA_AT + slot * STRIDE)], 1,
+		       image.word[place(WORD_AT + slot * STRIDE)]);
+	if (history->scenario->stacks)
+		memset(&image.visible[place(SOURCE_AT)], 0, 6);
 	if (!explained(history, effective(history), &image))
 		return "no order of the calls explains the answers and the memory";
 	return NULL;

@@ -73,23 +73,6 @@ const struct pseudo_program pseudo_programs[PSEUDO_OPS] = {
 		COMMIT(P, VALUE),
 		DONE(ZERO) }, RANGE(5) },
 
-	[PSEUDO_POP] = { "pop", {
-		ENTER,
-		LOAD(SEEN, P),
-		REFUSE_IF_EQUAL(SEEN, ZERO, ZERO),
-		ADDRESS(Q, SEEN, OFFSET),
-		LOAD(NEXT, Q),
-		COMMIT(P, NEXT),
-		DONE(SEEN) }, RANGE(5) },
-
-	[PSEUDO_PUSH] = { "push", {
-		ENTER,
-		LOAD(SEEN, P),
-		ADDRESS(Q, NODE, OFFSET),
-		STORE(Q, SEEN),
-		COMMIT(P, NODE),
-		DONE(ZERO) }, RANGE(4) },
-
 	[PSEUDO_COPY_COMMIT] = { "copy_commit", {
 		ENTER,
 		LOAD(SEEN, P),
@@ -103,6 +86,97 @@ const struct pseudo_program pseudo_programs[PSEUDO_OPS] = {
 		GOTO(-4),
 		COMMIT(P, VALUE),
 		DONE(ZERO) }, RANGE(10) },
+
+	[PSEUDO_LIST_POP] = { "list_pop", {
+		ENTER,
+		SECOND(Q, P),
+		LOAD(I, Q),
+		LOAD(SEEN, P),
+		REFUSE_UNLESS_ABOVE(SEEN, I, SEEN),
+		LOAD(NEXT, SEEN),
+		COMMIT(P, NEXT),
+		DONE(SEEN) }, RANGE(6) },
+
+	[PSEUDO_LIST_PUSH] = { "list_push", {
+		ENTER,
+		SECOND(Q, P),
+		LOAD(SEEN, Q),
+		REFUSE_IF_DIFFERENT(SEEN, ZERO, SEEN),
+		LOAD(SEEN, P),
+		STORE(LAST, SEEN),
+		COMMIT(P, NODE),
+		DONE(ZERO) }, RANGE(6) },
+
+	[PSEUDO_LIST_TAKE] = { "list_take", {
+		ENTER,
+		SECOND(Q, P),
+		LOAD(I, Q),
+		LOAD(SEEN, P),
+		REFUSE_UNLESS_ABOVE(SEEN, I, SEEN),
+		COMMIT(P, ZERO),
+		DONE(SEEN) }, RANGE(5) },
+
+	[PSEUDO_STACK_POP] = { "stack_pop", {
+		ENTER,
+		SECOND(Q, P),
+		LOAD(I, Q),
+		LOAD(SEEN, P),
+		SUBTRACT(NEXT, SEEN, COUNT),
+		REFUSE_UNLESS_BELOW(NEXT, I, NEXT),
+		SECOND(Q, Q),
+		ADDRESS(Q, Q, NEXT),
+		LOAD(SEEN, Q),
+		COMMIT(P, NEXT),
+		DONE(SEEN) }, RANGE(9) },
+
+	[PSEUDO_STACK_PUSH] = { "stack_push", {
+		ENTER,
+		SECOND(Q, P),
+		LOAD(I, Q),
+		LOAD(SEEN, P),
+		REFUSE_UNLESS_BELOW(SEEN, I, SEEN),
+		SECOND(Q, Q),
+		ADDRESS(Q, Q, SEEN),
+		STORE(Q, VALUE),
+		ADD(NEXT, SEEN, COUNT),
+		COMMIT(P, NEXT),
+		DONE(ZERO) }, RANGE(9) },
+
+	[PSEUDO_VALUES_POP] = { "values_pop", {
+		ENTER,
+		SECOND(Q, P),
+		LOAD(I, Q),
+		LOAD(SEEN, P),
+		SUBTRACT(NEXT, SEEN, ROOM),
+		REFUSE_UNLESS_BELOW(NEXT, I, NEXT),
+		SECOND(Q, Q),
+		ADDRESS(Q, Q, NEXT),
+		COPY(I, ZERO),
+		GOTO_IF_EQUAL(I, COUNT, +5),
+		LOAD_BYTE(SEEN, Q, I),
+		STORE_BYTE(SOURCE, I, SEEN),
+		INCREMENT(I),
+		GOTO(-4),
+		COMMIT(P, NEXT),
+		DONE(ZERO) }, RANGE(14) },
+
+	[PSEUDO_VALUES_PUSH] = { "values_push", {
+		ENTER,
+		SECOND(Q, P),
+		LOAD(I, Q),
+		LOAD(SEEN, P),
+		ADD(NEXT, SEEN, ROOM),
+		REFUSE_IF_ABOVE(NEXT, I, NEXT),
+		SECOND(Q, Q),
+		ADDRESS(Q, Q, SEEN),
+		COPY(I, ZERO),
+		GOTO_IF_EQUAL(I, COUNT, +5),
+		LOAD_BYTE(SEEN, SOURCE, I),
+		STORE_BYTE(Q, I, SEEN),
+		INCREMENT(I),
+		GOTO(-4),
+		COMMIT(P, NEXT),
+		DONE(ZERO) }, RANGE(14) },
 
 	[PSEUDO_TXN_ADD] = { "txn add", {
 		ENTER,
@@ -147,6 +221,34 @@ const struct pseudo_program pseudo_programs[PSEUDO_OPS] = {
 		TXN_REFUSED }, .start = 9, .post_commit = 11, .restart = 21,
 		.start2 = 11, .post_commit2 = 19, .second = DESCRIPTOR_COPY },
 };
+
+const struct pseudo_program pseudo_list_drain = { "drain", {
+	COPY(CPU, SHARED),
+	SLOT(P, BASE),
+	SECOND(Q, P),
+	STORE(Q, ONES),
+	FENCE,
+	LOAD(SEEN, P),
+	STORE(P, ZERO),
+	STORE(Q, ZERO),
+	DONE(SEEN) }, .start = 0 };
+
+/* The first item stands for all: what was taken must be what was there. */
+const struct pseudo_program pseudo_stack_drain = { "drain", {
+	COPY(CPU, SHARED),
+	SLOT(P, BASE),
+	SECOND(Q, P),
+	LOAD(NEXT, Q),
+	STORE(Q, ZERO),
+	FENCE,
+	LOAD(SEEN, P),
+	SECOND(I, Q),
+	LOAD(I, I),
+	STORE(P, ZERO),
+	STORE(Q, NEXT),
+	GOTO_IF_EQUAL(SEEN, ZERO, +2),
+	DONE(I),
+	DONE(ZERO) }, .start = 0 };
 
 const struct pseudo_program pseudo_shared[PSEUDO_OPS] = {
 	[PSEUDO_ADD] = { "shared add", {
@@ -313,6 +415,12 @@ static int compute(const struct pseudo_step *s, const struct pseudo_env *env,
 	case K_ADD:
 		set(context, s->a, b + c);
 		return 1;
+	case K_SECOND:
+		set(context, s->a, b + env->width);
+		return 1;
+	case K_SUBTRACT:
+		set(context, s->a, truncated(env, b - c));
+		return 1;
 	case K_AND:
 		set(context, s->a, b & c);
 		return 1;
@@ -343,6 +451,8 @@ static int access_memory(const struct pseudo_step *s, const struct pseudo_env *e
 		return 1;
 	case K_CLEAR:
 		context->armed = DESCRIPTOR_NONE;
+		return 1;
+	case K_FENCE: /* explore.c does it */
 		return 1;
 	case K_LOAD_CPU:
 		set(context, s->a, env->cpu);
@@ -389,6 +499,12 @@ static int branch(const struct pseudo_step *s, const struct pseudo_env *env,
 		return equal ? 0 : PSEUDO_REFUSED;
 	case K_REFUSE_IF_EQUAL:
 		return equal ? PSEUDO_REFUSED : 0;
+	case K_REFUSE_UNLESS_BELOW:
+		return truncated(env, a) < truncated(env, b) ? 0 : PSEUDO_REFUSED;
+	case K_REFUSE_UNLESS_ABOVE:
+		return truncated(env, a) > truncated(env, b) ? 0 : PSEUDO_REFUSED;
+	case K_REFUSE_IF_ABOVE:
+		return truncated(env, a) > truncated(env, b) ? PSEUDO_REFUSED : 0;
 	case K_GOTO_IF_EQUAL:
 		/* A count, not a word: compared in full. */
 		context->pc = (uint8_t)(context->pc + (a == b ? s->target - 1 : 0));
@@ -454,9 +570,9 @@ static const char *reg_name(unsigned r)
 	static const char *const names[R_ALL] = {
 		[R_ZERO] = "0",          [R_BASE] = "base",     [R_BASE2] = "base2",
 		[R_VALUE] = "value",     [R_VALUE2] = "value2", [R_EXPECT] = "expect",
-		[R_EXPECT2] = "expect2", [R_NODE] = "node",     [R_OFFSET] = "offset",
-		[R_SOURCE] = "source",   [R_COUNT] = "count",   [R_SHARED] = "shared",
-		[R_ONE] = "1",
+		[R_EXPECT2] = "expect2", [R_NODE] = "node",     [R_LAST] = "last",
+		[R_ONE] = "1",           [R_ONES] = "~0",       [R_ROOM] = "room",
+		[R_SHARED] = "shared",   [R_SOURCE] = "source", [R_COUNT] = "count",
 		[R_CPU] = "cpu",         [R_P] = "p",           [R_Q] = "q",
 		[R_SEEN] = "seen",       [R_NEXT] = "next",     [R_I] = "i",
 	};
@@ -473,17 +589,22 @@ void pseudo_text(const struct pseudo_step *s, char *text, size_t size)
 		[K_LEAVE_UNLESS_BELOW] = "if (A >= bound) leave UNAVAILABLE",
 		[K_SLOT] = "A = B + C * stride",
 		[K_ADDRESS] = "A = B + C",
+		[K_SECOND] = "A = B + word",
 		[K_LOAD] = "A = *B",
 		[K_STORE] = "*A = B",
 		[K_LOAD_BYTE] = "A = B[C]",
 		[K_STORE_BYTE] = "A[C] = B",
 		[K_COPY] = "A = B",
 		[K_ADD] = "A = B + C",
+		[K_SUBTRACT] = "A = B - C",
 		[K_AND] = "A = B & C",
 		[K_OR] = "A = B | C",
 		[K_INCREMENT] = "A++",
 		[K_REFUSE_IF_DIFFERENT] = "if (A != B) leave REFUSED",
 		[K_REFUSE_IF_EQUAL] = "if (A == B) leave REFUSED",
+		[K_REFUSE_UNLESS_BELOW] = "if (A >= B) leave REFUSED",
+		[K_REFUSE_UNLESS_ABOVE] = "if (A <= B) leave REFUSED",
+		[K_REFUSE_IF_ABOVE] = "if (A > B) leave REFUSED",
 		[K_GOTO_IF_EQUAL] = "if (A == B) goto",
 		[K_GOTO] = "goto",
 		[K_COMMIT] = "*A = B  (commit)",
@@ -491,6 +612,7 @@ void pseudo_text(const struct pseudo_step *s, char *text, size_t size)
 		[K_COMMIT_AND] = "*A &= B  (commit)",
 		[K_COMMIT_OR] = "*A |= B  (commit)",
 		[K_ATOMIC_STORE_IF] = "atomic: if (*A == B) *A = C; else { B = *A; goto }",
+		[K_FENCE] = "fence",
 		[K_DONE] = "return DONE, A",
 		[K_CLEAR] = "rseq_cs = 0",
 		[K_CHANGE] = "rseq_cs = second descriptor",

@@ -34,21 +34,31 @@ enum pseudo_op {
 	PSEUDO_CMPXCHG,      /* if (*p == expect) *p = value; the value seen is the result */
 	PSEUDO_CMPXCHG2,     /* if (*p == expect && *p2 == expect2) *p = value */
 	PSEUDO_STORE_COMMIT, /* if (*p == expect) { *q = value2; *p = value; } */
-	PSEUDO_POP,          /* head = *p; if (head) *p = *(head + offset); head is the result */
-	PSEUDO_PUSH,         /* *(node + offset) = *p; *p = node */
 	PSEUDO_COPY_COMMIT,  /* if (*p == expect) { copy count bytes to q; *p = value; } */
+	/* Lists: the word behind *p has all bits set while the list is closed; else it is 0. */
+	PSEUDO_LIST_POP,  /* head = *p; if (head) *p = *head; head is the result */
+	PSEUDO_LIST_PUSH, /* *last = *p; *p = node */
+	PSEUDO_LIST_TAKE, /* head = *p; if (head) *p = 0; head is the result */
+	/* Stacks: *p is the top, the word behind it the limit, then items; all in bytes. */
+	PSEUDO_STACK_POP,   /* next = *p - count; if (next < limit) take item next; *p = next */
+	PSEUDO_STACK_PUSH,  /* if (*p < limit) { put value to item *p; *p += count; } */
+	PSEUDO_VALUES_POP,  /* next = *p - room; if (next < limit) copy to source; *p = next */
+	PSEUDO_VALUES_PUSH, /* next = *p + room; if (next <= limit) copy from source; *p = next */
 	PSEUDO_SEQUENCES,
 	/* Transactions, with their bodies: one commit of each kind. */
 	PSEUDO_TXN_ADD = PSEUDO_SEQUENCES, /* *p += value, the sum is the result */
 	PSEUDO_TXN_TWO,  /* *p++; q[*p & 1] = value2, the other copy is the result */
 	PSEUDO_TXN_COPY, /* as COPY_COMMIT */
-	PSEUDO_OPS
+	PSEUDO_OPS,
+	/* What a drainer does in another CPU's slot: no sequences. */
+	PSEUDO_LIST_DRAIN, /* close, fence, head = *p, *p = 0, open */
+	PSEUDO_STACK_DRAIN /* the same with the top */
 };
 
 /* How a call ends. Refused, unavailable and aborted change nothing that anybody looks at. */
 enum pseudo_answer {
 	PSEUDO_DONE = 1,    /* committed */
-	PSEUDO_REFUSED,     /* the word differed, or the list was empty */
+	PSEUDO_REFUSED,     /* the word differed; empty, full or closed */
 	PSEUDO_UNAVAILABLE, /* this thread has no CPU slot now */
 	PSEUDO_ABORTED      /* aborted too often */
 };
@@ -62,10 +72,12 @@ enum pseudo_reg {
 	R_VALUE2,
 	R_EXPECT,
 	R_EXPECT2,
-	R_NODE,   /* pushed node */
-	R_OFFSET, /* of the link inside a node */
-	R_SOURCE, /* copied from */
-	R_COUNT,  /* bytes copied */
+	R_NODE,   /* first pushed node */
+	R_LAST,   /* last one */
+	R_ONES,   /* all of its bits */
+	R_SOURCE, /* copied from, or to by PSEUDO_VALUES_POP */
+	R_COUNT,  /* bytes copied; of an item of PSEUDO_STACK_POP and PUSH */
+	R_ROOM,   /* bytes from one value to the next */
 	R_SHARED, /* index of the shared slot */
 	R_ONE,
 	R_ARGS,
@@ -86,17 +98,22 @@ enum pseudo_kind {
 	K_LEAVE_UNLESS_BELOW,  /* if (a >= bound) leave UNAVAILABLE */
 	K_SLOT,                /* a = b + c * stride */
 	K_ADDRESS,             /* a = b + c */
+	K_SECOND,              /* a = address of the word behind b */
 	K_LOAD,                /* a = *b */
 	K_STORE,               /* *a = b */
 	K_LOAD_BYTE,           /* a = b[c], bytes */
 	K_STORE_BYTE,          /* a[c] = b, bytes */
 	K_COPY,                /* a = b */
 	K_ADD,                 /* a = b + c */
+	K_SUBTRACT,            /* a = b - c */
 	K_AND,                 /* a = b & c */
 	K_OR,                  /* a = b | c */
 	K_INCREMENT,           /* a = a + 1 */
 	K_REFUSE_IF_DIFFERENT, /* if (a != b) leave REFUSED, c */
 	K_REFUSE_IF_EQUAL,     /* if (a == b) leave REFUSED, c */
+	K_REFUSE_UNLESS_BELOW, /* if (a >= b) leave REFUSED, c */
+	K_REFUSE_UNLESS_ABOVE, /* if (a <= b) leave REFUSED, c */
+	K_REFUSE_IF_ABOVE,     /* if (a > b) leave REFUSED, c */
 	K_GOTO_IF_EQUAL,       /* if (a == b) goto target */
 	K_GOTO,                /* goto target */
 	K_COMMIT,              /* *a = b, the last instruction of the range */
@@ -104,6 +121,7 @@ enum pseudo_kind {
 	K_COMMIT_AND,          /* *a &= b likewise */
 	K_COMMIT_OR,           /* *a |= b likewise */
 	K_ATOMIC_STORE_IF,     /* if (*a == b) *a = c; else { b = *a; goto target } */
+	K_FENCE,               /* every other thread that is in its range is aborted */
 	K_DONE,                /* return DONE, a */
 	K_CLEAR,               /* rseq_cs = 0 */
 	K_CHANGE,              /* rseq_cs = second descriptor, the last instruction of the range */
@@ -147,7 +165,7 @@ enum pseudo_descriptor {
 
 static inline int pseudo_is_transaction(enum pseudo_op op)
 {
-	return op >= PSEUDO_SEQUENCES;
+	return op >= PSEUDO_SEQUENCES && op < PSEUDO_OPS;
 }
 
 extern const struct pseudo_program pseudo_programs[PSEUDO_OPS];
@@ -156,6 +174,9 @@ extern const struct pseudo_program pseudo_programs[PSEUDO_OPS];
  * What callers do on a shared slot, for the operations on one word. Name NULL: no such program.
  */
 extern const struct pseudo_program pseudo_shared[PSEUDO_OPS];
+
+/* The drainers, of the slot R_SHARED. */
+extern const struct pseudo_program pseudo_list_drain, pseudo_stack_drain;
 
 /* Memory at addresses origin .. origin + size - 1. */
 struct pseudo_memory {

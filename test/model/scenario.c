@@ -18,9 +18,21 @@ static void put(struct scenario *scenario, unsigned address, unsigned value)
 	scenario->memory[address - ORIGIN] = (uint8_t)value;
 }
 
-/* Each slot has nodes of its own. */
+/* One item in each slot, and room for another. */
+static void put_stacks(struct scenario *scenario)
+{
+	for (unsigned slot = 0; slot < SLOTS; slot++) {
+		put(scenario, WORD_AT + slot * STRIDE, 1);
+		put(scenario, SECOND_AT + slot * STRIDE, STACK_LIMIT);
+		put(scenario, DATA_AT + slot * STRIDE, 0xd0 + slot);
+	}
+}
+
+/* Each slot has nodes of its own, and is open. */
 static void put_lists(struct scenario *scenario)
 {
+	for (unsigned slot = 0; slot < SLOTS; slot++)
+		put(scenario, SECOND_AT + slot * STRIDE, 0);
 	put(scenario, WORD_AT, NODE);
 	put(scenario, NODE, 0x82);
 	put(scenario, WORD_AT + STRIDE, 0x85);
@@ -42,8 +54,11 @@ void scenario_init(struct scenario *scenario, enum content content)
 		put(scenario, WORD_AT + slot * STRIDE, NUMBER);
 		put(scenario, SECOND_AT + slot * STRIDE, SECOND);
 	}
+	scenario->stacks = content == STACKS;
 	if (content == POINTERS)
 		put_lists(scenario);
+	if (content == STACKS)
+		put_stacks(scenario);
 	for (i = 0; i < 6; i++)
 		put(scenario, SOURCE_AT + i, 0xc0 + i);
 }
@@ -79,12 +94,19 @@ struct call *scenario_call(struct scenario *scenario, enum actor actor, enum pse
 	call->arg[R_VALUE] = operand(scenario, actor, op);
 	call->arg[R_VALUE2] = 0xb0u + actor;
 	call->arg[R_EXPECT] = scenario->pointers ? NODE : NUMBER;
-	call->arg[R_EXPECT2] = SECOND;
+	call->arg[R_EXPECT2] = scenario->pointers ? 0 : SECOND;
 	call->arg[R_NODE] = PRIVATE_AT + actor;
-	call->arg[R_SOURCE] = SOURCE_AT + 2u * actor;
-	call->arg[R_COUNT] = 2;
-	call->arg[R_SHARED] = SHARED_SLOT_INDEX;
+	call->arg[R_LAST] = call->arg[R_NODE];
 	call->arg[R_ONE] = 1;
+	call->arg[R_ONES] = 0xff;
+	call->arg[R_SOURCE] = SOURCE_AT + 2u * actor;
+	call->arg[R_COUNT] = scenario->stacks ? 1 : 2;
+	call->arg[R_ROOM] = 1;
+	call->arg[R_SHARED] = SHARED_SLOT_INDEX;
+	if (op == PSEUDO_LIST_DRAIN || op == PSEUDO_STACK_DRAIN) {
+		call->instead = op == PSEUDO_LIST_DRAIN ? &pseudo_list_drain : &pseudo_stack_drain;
+		call->arg[R_SHARED] = 0;
+	}
 	return call;
 }
 

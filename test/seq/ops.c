@@ -102,21 +102,73 @@ RUN(add_handle_8)
 #define HAVE_ADD_HANDLE 0
 #endif
 
-RUN(pop)
+static struct percpu__handle handle_of(const struct seq_args *a)
 {
-	uint32_t slot = NO_SLOT;
-	void *node = NULL;
-	int left = percpu__seq_pop(a->base, a->offset, &node, &slot);
-
-	answer(r, left, slot, (uintptr_t)node);
+	return (struct percpu__handle){.base = a->base, .bound = percpu__rt.bound};
 }
 
-RUN(push)
+RUN(list_pop)
 {
-	uint32_t slot = NO_SLOT;
-	int left = percpu__seq_push(a->base, a->offset, a->node, &slot);
+	const struct percpu__handle handle = handle_of(a);
+	void *node = NULL;
+	int left = percpu__seq_list_pop(&handle, &node);
 
-	answer(r, left, slot, 0);
+	answer(r, left, NO_SLOT, left == PERCPU__UNAVAILABLE ? 0 : (uintptr_t)node);
+}
+
+RUN(list_push)
+{
+	const struct percpu__handle handle = handle_of(a);
+
+	answer(r, percpu__seq_list_push(&handle, a->node, a->last), NO_SLOT, 0);
+	if (r->answer == PSEUDO_REFUSED)
+		r->value = UINTPTR_MAX;
+}
+
+RUN(list_take)
+{
+	const struct percpu__handle handle = handle_of(a);
+	void *node = NULL;
+	int left = percpu__seq_list_take(&handle, &node);
+
+	answer(r, left, NO_SLOT, left == PERCPU__UNAVAILABLE ? 0 : (uintptr_t)node);
+}
+
+RUN(stack_pop)
+{
+	const struct percpu__handle handle = handle_of(a);
+	uintptr_t next = 0;
+	void *item = NULL;
+	int left = percpu__seq_stack_pop(&handle, &item, &next);
+
+	answer(r, left, NO_SLOT, left > 0 ? (uintptr_t)item : next);
+}
+
+RUN(stack_push)
+{
+	const struct percpu__handle handle = handle_of(a);
+	uintptr_t next = 0;
+	int left = percpu__seq_stack_push(&handle, (void *)(uintptr_t)a->value, &next);
+
+	answer(r, left, NO_SLOT, left > 0 ? 0 : next);
+}
+
+RUN(values_pop)
+{
+	const struct percpu__handle handle = handle_of(a);
+	uintptr_t next = 0;
+	int left = percpu__seq_values_pop(&handle, a->source, a->count, a->room, &next);
+
+	answer(r, left, NO_SLOT, left > 0 ? 0 : next);
+}
+
+RUN(values_push)
+{
+	const struct percpu__handle handle = handle_of(a);
+	uintptr_t next = 0;
+	int left = percpu__seq_values_push(&handle, a->source, a->count, a->room, &next);
+
+	answer(r, left, NO_SLOT, left > 0 ? 0 : next);
 }
 
 RUN(copy_commit)
@@ -132,14 +184,14 @@ RUN(copy_commit)
 
 /* clang-format off */
 #define OPS_OF_WIDTH(w)                                                                            \
-	{ "add_" #w, w, PSEUDO_ADD, true, run_add_##w },                                           \
-	{ "and_" #w, w, PSEUDO_AND, true, run_and_##w },                                           \
-	{ "or_" #w, w, PSEUDO_OR, true, run_or_##w },                                              \
-	{ "add_return_" #w, w, PSEUDO_ADD_RETURN, false, run_add_return_##w },                     \
-	{ "xchg_" #w, w, PSEUDO_XCHG, false, run_xchg_##w },                                       \
-	{ "cmpxchg_" #w, w, PSEUDO_CMPXCHG, false, run_cmpxchg_##w },                              \
-	{ "cmpxchg2_" #w, w, PSEUDO_CMPXCHG2, false, run_cmpxchg2_##w },                           \
-	{ "store_commit_" #w, w, PSEUDO_STORE_COMMIT, false, run_store_commit_##w }
+	{ "add_" #w, w, PSEUDO_ADD, true, false, run_add_##w },                                           \
+	{ "and_" #w, w, PSEUDO_AND, true, false, run_and_##w },                                           \
+	{ "or_" #w, w, PSEUDO_OR, true, false, run_or_##w },                                              \
+	{ "add_return_" #w, w, PSEUDO_ADD_RETURN, false, false, run_add_return_##w },                     \
+	{ "xchg_" #w, w, PSEUDO_XCHG, false, false, run_xchg_##w },                                       \
+	{ "cmpxchg_" #w, w, PSEUDO_CMPXCHG, false, false, run_cmpxchg_##w },                              \
+	{ "cmpxchg2_" #w, w, PSEUDO_CMPXCHG2, false, false, run_cmpxchg2_##w },                           \
+	{ "store_commit_" #w, w, PSEUDO_STORE_COMMIT, false, false, run_store_commit_##w }
 
 const struct seq_op seq_ops[] = {
 	OPS_OF_WIDTH(1),
@@ -149,11 +201,16 @@ const struct seq_op seq_ops[] = {
 	OPS_OF_WIDTH(8),
 #endif
 #if HAVE_ADD_HANDLE
-	{ "add_handle_8", 8, PSEUDO_ADD, true, run_add_handle_8 },
+	{ "add_handle_8", 8, PSEUDO_ADD, true, false, run_add_handle_8 },
 #endif
-	{ "pop", POINTER_WIDTH, PSEUDO_POP, false, run_pop },
-	{ "push", POINTER_WIDTH, PSEUDO_PUSH, false, run_push },
-	{ "copy_commit", POINTER_WIDTH, PSEUDO_COPY_COMMIT, false, run_copy_commit },
+	{ "copy_commit", POINTER_WIDTH, PSEUDO_COPY_COMMIT, false, false, run_copy_commit },
+	{ "list_pop", POINTER_WIDTH, PSEUDO_LIST_POP, false, true, run_list_pop },
+	{ "list_push", POINTER_WIDTH, PSEUDO_LIST_PUSH, false, true, run_list_push },
+	{ "list_take", POINTER_WIDTH, PSEUDO_LIST_TAKE, false, true, run_list_take },
+	{ "stack_pop", POINTER_WIDTH, PSEUDO_STACK_POP, false, true, run_stack_pop },
+	{ "stack_push", POINTER_WIDTH, PSEUDO_STACK_PUSH, false, true, run_stack_push },
+	{ "values_pop", POINTER_WIDTH, PSEUDO_VALUES_POP, false, true, run_values_pop },
+	{ "values_push", POINTER_WIDTH, PSEUDO_VALUES_PUSH, false, true, run_values_push },
 };
 /* clang-format on */
 
@@ -188,6 +245,17 @@ static bool compares(const struct seq_op *op)
 	       op->op == PSEUDO_STORE_COMMIT || op->op == PSEUDO_COPY_COMMIT;
 }
 
+static bool of_list(const struct seq_op *op)
+{
+	return op->op == PSEUDO_LIST_POP || op->op == PSEUDO_LIST_PUSH ||
+	       op->op == PSEUDO_LIST_TAKE;
+}
+
+static bool of_stack(const struct seq_op *op)
+{
+	return op->op >= PSEUDO_STACK_POP && op->op <= PSEUDO_VALUES_PUSH;
+}
+
 bool seq_case_done(const struct seq_op *op, struct seq_case *c)
 {
 	*c = (struct seq_case){.word = 0x1122334455667788u,
@@ -198,8 +266,12 @@ bool seq_case_done(const struct seq_op *op, struct seq_case *c)
 			       .count = 2 * sizeof(void *) + 3};
 	c->expect = c->word;
 	c->expect2 = c->second;
-	if (op->op == PSEUDO_POP)
+	if (of_list(op))
 		c->word = 1;
+	if (of_stack(op)) {
+		c->word = 6;
+		c->second = STACK_ROOM / sizeof(void *);
+	}
 	return true;
 }
 
@@ -207,9 +279,14 @@ bool seq_case_refused(const struct seq_op *op, struct seq_case *c)
 {
 	seq_case_done(op, c);
 	c->expect ^= UINT64_C(1) << (8 * op->width - 1);
-	if (op->op == PSEUDO_POP)
+	if (of_list(op))
 		c->word = 0;
-	return compares(op) || op->op == PSEUDO_POP;
+	c->closed = op->op == PSEUDO_LIST_PUSH;
+	if (op->op == PSEUDO_STACK_POP || op->op == PSEUDO_VALUES_POP)
+		c->word = 0;
+	if (op->op == PSEUDO_STACK_PUSH || op->op == PSEUDO_VALUES_PUSH)
+		c->word = c->second;
+	return compares(op) || of_list(op) || of_stack(op);
 }
 
 static uint64_t edge(unsigned number, unsigned width)
@@ -240,8 +317,13 @@ void seq_case_number(const struct seq_op *op, unsigned number, struct seq_case *
 		c->expect2 ^= UINT64_C(1) << random_word() % bits;
 	c->offset = random_word() % 8 * sizeof(void *);
 	c->count = sizes[number % 16];
-	if (op->op == PSEUDO_POP)
+	if (of_list(op))
 		c->word = number % 3;
+	if (of_stack(op)) {
+		c->second = STACK_ROOM / sizeof(void *);
+		c->word = random_word() % (c->second + 1);
+	}
+	c->closed = number % 5 == 4;
 }
 
 /* ---- Memory ---- */
@@ -272,30 +354,41 @@ void seq_prepare(const struct seq_op *op, const struct seq_case *c, unsigned cha
 {
 	unsigned char *window = window_of(memory, slot);
 	unsigned char *second = window + AT_SECOND;
-	uint64_t word = c->word;
+	uint64_t word = c->word, behind = 0;
 	unsigned i;
 
 	for (i = 0; i < WINDOW; i++)
 		window[i] = (unsigned char)(i * 7 + slot + 0x31);
-	if (op->op == PSEUDO_POP && word)
+	if (of_list(op) && word)
 		word = (uintptr_t)(window + AT_NODES + (word - 1) * NODE_SIZE);
+	if (of_list(op))
+		behind = c->closed ? UINT64_MAX : 0;
+	if (of_stack(op)) {
+		word *= sizeof(void *);
+		behind = c->closed ? 0 : c->second * sizeof(void *);
+	}
 	put(window + AT_WORD, word, op->width);
 	put(second, c->second, op->width);
-	*args = (struct seq_args){.value = c->value,
-				  .value2 = c->value2,
-				  .expect = c->expect,
-				  .expect2 = c->expect2,
-				  .base = memory + AT_WORD,
-				  .base2 = memory +
-					   (op->op == PSEUDO_CMPXCHG2 ? AT_SECOND : AT_DATA),
-				  .node = window + AT_NODES,
-				  .source = window + AT_SOURCE + c->offset % 8,
-				  .offset = c->offset,
-				  .count = c->count};
+	if (of_list(op) || of_stack(op)) {
+		put(window + AT_DATA, word, op->width);
+		put(window + AT_DATA + op->width, behind, op->width);
+	}
+	*args = (struct seq_args){
+		.value = c->value,
+		.value2 = c->value2,
+		.expect = c->expect,
+		.expect2 = c->expect2,
+		.base = memory + (of_list(op) || of_stack(op) ? AT_DATA : AT_WORD),
+		.base2 = memory + (op->op == PSEUDO_CMPXCHG2 ? AT_SECOND : AT_DATA),
+		.node = window + AT_NODES,
+		.last = window + AT_NODES + c->offset % 2 * NODE_SIZE,
+		.source = window + AT_SOURCE + c->offset % 8,
+		.count = c->count};
+	args->room = (c->count + sizeof(void *)) / sizeof(void *) * sizeof(void *);
 }
 
 static void find_scratch(const struct seq_op *op, const struct seq_args *args,
-			 struct seq_expected *expected)
+			 const unsigned char *window, struct seq_expected *expected)
 {
 	expected->scratch = AT_DATA;
 	expected->scratch_size = 0;
@@ -303,9 +396,21 @@ static void find_scratch(const struct seq_op *op, const struct seq_args *args,
 		expected->scratch_size = op->width;
 	if (op->op == PSEUDO_COPY_COMMIT)
 		expected->scratch_size = args->count;
-	if (op->op == PSEUDO_PUSH) {
-		expected->scratch = AT_NODES + args->offset;
+	if (op->op == PSEUDO_LIST_PUSH) {
+		expected->scratch = (size_t)((unsigned char *)args->last - window);
 		expected->scratch_size = op->width;
+	}
+	if (op->op == PSEUDO_VALUES_POP) {
+		expected->scratch = (size_t)((unsigned char *)args->source - window);
+		expected->scratch_size = args->count;
+	}
+	/* Above the top. */
+	if (op->op == PSEUDO_STACK_PUSH || op->op == PSEUDO_VALUES_PUSH) {
+		uintptr_t top;
+
+		memcpy(&top, window + AT_DATA, sizeof(top));
+		expected->scratch = AT_DATA + 2 * sizeof(void *) + top;
+		expected->scratch_size = op->op == PSEUDO_STACK_PUSH ? sizeof(void *) : args->count;
 	}
 }
 
@@ -323,15 +428,19 @@ void seq_expect(const struct seq_op *op, const struct seq_args *args, const unsi
 		[R_EXPECT] = args->expect,
 		[R_EXPECT2] = args->expect2,
 		[R_NODE] = (uintptr_t)args->node,
-		[R_OFFSET] = args->offset,
+		[R_LAST] = (uintptr_t)args->last,
+		[R_ONES] = truncated(UINT64_MAX, op->width),
 		[R_SOURCE] = (uintptr_t)args->source,
-		[R_COUNT] = args->count,
+		[R_COUNT] = op->op == PSEUDO_STACK_POP || op->op == PSEUDO_STACK_PUSH
+				    ? sizeof(void *)
+				    : args->count,
+		[R_ROOM] = args->room,
 	};
 	const struct pseudo_env env = {&image, arg, 0, 1, PERCPU_STRIDE, op->width};
 
 	memcpy(expected->window, window, WINDOW);
 	expected->result = pseudo_run(op->op, &env);
-	find_scratch(op, args, expected);
+	find_scratch(op, args, window, expected);
 }
 
 const char *seq_compare(const unsigned char *window, const struct seq_expected *expected,

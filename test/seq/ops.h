@@ -6,7 +6,8 @@
  * Memory: one window per slot, at the same place in each (bytes from its begin):
  *
  *	  0  guard     32  the word          64  guard    96  the second word    128  guard
- *	160  data: where store_commit and copy_commit store first                480  guard
+ *	160  data: where store_commit and copy_commit store first; or the slot of a list or a
+ *	     stack: its two words, and items                                     480  guard
  *	512  node 0   576  node 1   640  source   ...  1024
  *
  * All of it is filled with a pattern first and compared in full afterwards, so a store that is too
@@ -29,13 +30,15 @@
 #define AT_NODES 512u
 #define NODE_SIZE 64u
 #define AT_SOURCE 640u
+/* Bytes of items behind the two words of a stack. */
+#define STACK_ROOM 304u
 
 struct seq_args {
 	uint64_t value, value2, expect, expect2;
 	void *base, *base2; /* in slot 0 */
-	void *node;         /* where they really are */
-	const void *source;
-	size_t offset, count;
+	void *node, *last;  /* where they really are */
+	void *source;
+	size_t count, room;
 };
 
 struct seq_result {
@@ -49,7 +52,8 @@ struct seq_op {
 	const char *name;
 	unsigned width;
 	enum pseudo_op op;
-	bool rmw; /* answers only whether it is done */
+	bool rmw;    /* answers only whether it is done */
+	bool silent; /* does not say in which slot */
 	void (*run)(const struct seq_args *args, struct seq_result *result);
 };
 
@@ -58,9 +62,11 @@ extern const unsigned seq_op_count;
 
 /* What one call starts from. */
 struct seq_case {
-	uint64_t word, second; /* in memory; of a pop, 1 and 2 stand for the nodes, 0 for none */
+	/* In memory; of a list, 1 and 2 stand for the nodes, 0 for none. Of a stack, multiples. */
+	uint64_t word, second;
 	uint64_t value, value2, expect, expect2;
 	size_t offset, count;
+	bool closed; /* a list, or a stack */
 };
 
 /* A case in which the call is done, or is refused. False: this operation cannot be refused. */

@@ -141,46 +141,73 @@
 	"cmp" ARCH_SUFFIX_##w " %[" value "], " ARCH_OP_##w(tmp) "\n\t"                            \
 	"jne " label "\n\t"
 #define ARCH_LEAVE_IF_POINTER_NE(value, tmp, label) ARCH_LEAVE_IF_NE_BY(4, value, tmp, label)
-#define ARCH_LEAVE_IF_NULL(reg, label)                                                             \
-	"testl %[" reg "], %[" reg "]\n\t"                                                         \
-	"jz " label "\n\t"
 #define ARCH_LOAD_POINTER(dst) ARCH_LOAD(4, dst)
 #define ARCH_STORE_POINTER(src) ARCH_STORE(4, src)
 
-#define ARCH_STORE_FOLLOWING(node, offset, tmp)                                                    \
-	"movl %[" node "], " ARCH_B "\n\t"                                                         \
-	"addl %[" offset "], " ARCH_B "\n\t"                                                       \
-	"movl (" ARCH_B "), " ARCH_B "\n\t"                                                        \
+#define ARCH_LEAVE_IF_CLOSED(label)                                                                \
+	"cmpl $0, 4(" ARCH_A ")\n\t"                                                               \
+	"jne " label "\n\t"
+#define ARCH_STORE_FOLLOWING(node, tmp)                                                            \
+	"movl (%[" node "]), " ARCH_B "\n\t"                                                       \
 	"movl " ARCH_B ", (" ARCH_A ")\n\t"
-#define ARCH_STORE_NEXT(node, offset, tmp)                                                         \
+#define ARCH_STORE_NEXT(node, tmp)                                                                 \
 	"movl %[" node "], " ARCH_B "\n\t"                                                         \
-	"addl %[" offset "], " ARCH_B "\n\t"                                                       \
 	"movl %[" tmp "], (" ARCH_B ")\n\t"
+#define ARCH_STORE_NULL "movl $0, (" ARCH_A ")\n\t"
 
+#define ARCH_LOAD_SECOND_B "movl 4(" ARCH_A "), " ARCH_B "\n\t"
+#define ARCH_LEAVE_UNLESS_BELOW_B(reg, label)                                                      \
+	"cmpl " ARCH_B ", %[" reg "]\n\t"                                                          \
+	"jae " label "\n\t"
+#define ARCH_LEAVE_UNLESS_ABOVE_B(reg, label)                                                      \
+	"cmpl " ARCH_B ", %[" reg "]\n\t"                                                          \
+	"jbe " label "\n\t"
+#define ARCH_LEAVE_IF_ABOVE_B(reg, label)                                                          \
+	"cmpl " ARCH_B ", %[" reg "]\n\t"                                                          \
+	"ja " label "\n\t"
+#define ARCH_ADD_POINTER(reg) "addl $4, %[" reg "]\n\t"
+#define ARCH_SUBTRACT_POINTER(reg) "subl $4, %[" reg "]\n\t"
+#define ARCH_ADD_SIZE(reg, size) "addl %[" size "], %[" reg "]\n\t"
+#define ARCH_SUBTRACT_SIZE(reg, size) "subl %[" size "], %[" reg "]\n\t"
+#define ARCH_LOAD_ITEM(at, dst) "movl 8(" ARCH_A ",%[" at "]), %[" dst "]\n\t"
+#define ARCH_STORE_ITEM(at, src)                                                                   \
+	"movl %[" src "], " ARCH_B "\n\t"                                                          \
+	"movl " ARCH_B ", 8(" ARCH_A ",%[" at "])\n\t"
+#define ARCH_STORE_TOP(src) "movl %[" src "], (" ARCH_A ")\n\t"
+#define ARCH_ITEM(at) "leal 8(" ARCH_A ",%[" at "]), %[" at "]\n\t"
+#define ARCH_ITEM_B(at, less)                                                                      \
+	"leal 8(" ARCH_A ",%[" at "]), " ARCH_B "\n\t"                                             \
+	"subl %[" less "], " ARCH_B "\n\t"
+
+#define ARCH_OP_POINTER(name) "%[" name "]"
 #define ARCH_MOVE(dst, src) "movl %[" src "], %[" dst "]\n\t"
-#define ARCH_COPY(from, words, end, data)                                                          \
-	"41:\n\t"                                                                                  \
-	"cmpl %[" words "], %[" from "]\n\t"                                                       \
-	"je 42f\n\t"                                                                               \
+#define ARCH_MOVE_B(src) "movl %[" src "], " ARCH_B "\n\t"
+#define ARCH_COPY(from, ruler, words, end, data)                                                   \
+	"cmpl %[" words "], " ruler "\n\t"                                                         \
+	"je 43f\n\t"                                                                               \
+	"42:\n\t"                                                                                  \
 	"movl (%[" from "]), %k[" data "]\n\t"                                                     \
 	"movl %k[" data "], (" ARCH_B ")\n\t"                                                      \
 	"addl $4, %[" from "]\n\t"                                                                 \
 	"addl $4, " ARCH_B "\n\t"                                                                  \
-	"jmp 41b\n\t"                                                                              \
-	"42:\n\t"                                                                                  \
-	"cmpl %[" end "], %[" from "]\n\t"                                                         \
-	"je 43f\n\t"                                                                               \
+	"cmpl %[" words "], " ruler "\n\t"                                                         \
+	"jne 42b\n\t"                                                                              \
+	"43:\n\t"                                                                                  \
+	"cmpl %[" end "], " ruler "\n\t"                                                           \
+	"je 45f\n\t"                                                                               \
+	"44:\n\t"                                                                                  \
 	"movb (%[" from "]), %b[" data "]\n\t"                                                     \
 	"movb %b[" data "], (" ARCH_B ")\n\t"                                                      \
 	"incl %[" from "]\n\t"                                                                     \
 	"incl " ARCH_B "\n\t"                                                                      \
-	"jmp 42b\n\t"                                                                              \
-	"43:\n\t"
+	"cmpl %[" end "], " ruler "\n\t"                                                           \
+	"jne 44b\n\t"                                                                              \
+	"45:\n\t"
 
 #define ARCH_DELAY(n)                                                                              \
-	"45:\n\t"                                                                                  \
+	"46:\n\t"                                                                                  \
 	"decl %[" n "]\n\t"                                                                        \
-	"jnz 45b\n\t"
+	"jnz 46b\n\t"
 
 #define ARCH_FIND_DESCRIPTOR(cs)                                                                   \
 	"call 40f\n\t"                                                                             \

@@ -119,45 +119,76 @@
 	"jne " label "\n\t"
 #define ARCH_LEAVE_IF_NE_BY(w, value, tmp, label) ARCH_LEAVE_IF_NE(w, value, label)
 #define ARCH_LEAVE_IF_POINTER_NE(value, tmp, label) ARCH_LEAVE_IF_NE(8, value, label)
-#define ARCH_LEAVE_IF_NULL(reg, label)                                                             \
-	"testq %q[" reg "], %q[" reg "]\n\t"                                                       \
-	"jz " label "\n\t"
 
 #define ARCH_LOAD_POINTER(dst) ARCH_LOAD(8, dst)
 #define ARCH_STORE_POINTER(src) ARCH_STORE(8, src)
 
-/* Pointers inside a node: *A = *(node + offset), and *(node + offset) = tmp. */
-#define ARCH_STORE_FOLLOWING(node, offset, tmp)                                                    \
-	"movq (%q[" node "],%q[" offset "]), %q[" tmp "]\n\t"                                      \
+/* A list's slot at A: is its second word 0? *A = *node; *node = tmp; *A = NULL. */
+#define ARCH_LEAVE_IF_CLOSED(label)                                                                \
+	"cmpq $0, 8(" ARCH_A ")\n\t"                                                               \
+	"jne " label "\n\t"
+#define ARCH_STORE_FOLLOWING(node, tmp)                                                            \
+	"movq (%q[" node "]), %q[" tmp "]\n\t"                                                     \
 	"movq %q[" tmp "], (" ARCH_A ")\n\t"
-#define ARCH_STORE_NEXT(node, offset, tmp) "movq %q[" tmp "], (%q[" node "],%q[" offset "])\n\t"
+#define ARCH_STORE_NEXT(node, tmp) "movq %q[" tmp "], (%q[" node "])\n\t"
+#define ARCH_STORE_NULL "movq $0, (" ARCH_A ")\n\t"
 
-/* Copy to B: words until from reaches words, then bytes until it reaches end. */
+/* A list's or a stack's slot at A: B = its second word; compares with B, unsigned. */
+#define ARCH_LOAD_SECOND_B "movq 8(" ARCH_A "), " ARCH_B "\n\t"
+#define ARCH_LEAVE_UNLESS_BELOW_B(reg, label)                                                      \
+	"cmpq " ARCH_B ", %q[" reg "]\n\t"                                                         \
+	"jae " label "\n\t"
+#define ARCH_LEAVE_UNLESS_ABOVE_B(reg, label)                                                      \
+	"cmpq " ARCH_B ", %q[" reg "]\n\t"                                                         \
+	"jbe " label "\n\t"
+#define ARCH_LEAVE_IF_ABOVE_B(reg, label)                                                          \
+	"cmpq " ARCH_B ", %q[" reg "]\n\t"                                                         \
+	"ja " label "\n\t"
+
+/* A stack's slot at A: items behind its two words. */
+#define ARCH_ADD_POINTER(reg) "addq $8, %q[" reg "]\n\t"
+#define ARCH_SUBTRACT_POINTER(reg) "subq $8, %q[" reg "]\n\t"
+#define ARCH_ADD_SIZE(reg, size) "addq %q[" size "], %q[" reg "]\n\t"
+#define ARCH_SUBTRACT_SIZE(reg, size) "subq %q[" size "], %q[" reg "]\n\t"
+#define ARCH_LOAD_ITEM(at, dst) "movq 16(" ARCH_A ",%q[" at "]), %q[" dst "]\n\t"
+#define ARCH_STORE_ITEM(at, src) "movq %q[" src "], 16(" ARCH_A ",%q[" at "])\n\t"
+#define ARCH_STORE_TOP(src) "movq %q[" src "], (" ARCH_A ")\n\t"
+#define ARCH_ITEM(at) "leaq 16(" ARCH_A ",%q[" at "]), %q[" at "]\n\t"
+#define ARCH_ITEM_B(at, less)                                                                      \
+	"leaq 16(" ARCH_A ",%q[" at "]), " ARCH_B "\n\t"                                           \
+	"subq %q[" less "], " ARCH_B "\n\t"
+
+/* Copy to B: words until the ruler (from, or B) reaches words, then bytes until it reaches end. */
+#define ARCH_OP_POINTER(name) "%q[" name "]"
 #define ARCH_MOVE(dst, src) "movq %q[" src "], %q[" dst "]\n\t"
-#define ARCH_COPY(from, words, end, data)                                                          \
-	"41:\n\t"                                                                                  \
-	"cmpq %q[" words "], %q[" from "]\n\t"                                                     \
-	"je 42f\n\t"                                                                               \
+#define ARCH_MOVE_B(src) "movq %q[" src "], " ARCH_B "\n\t"
+#define ARCH_COPY(from, ruler, words, end, data)                                                   \
+	"cmpq %q[" words "], " ruler "\n\t"                                                        \
+	"je 43f\n\t"                                                                               \
+	"42:\n\t"                                                                                  \
 	"movq (%q[" from "]), %q[" data "]\n\t"                                                    \
 	"movq %q[" data "], (" ARCH_B ")\n\t"                                                      \
 	"addq $8, %q[" from "]\n\t"                                                                \
 	"addq $8, " ARCH_B "\n\t"                                                                  \
-	"jmp 41b\n\t"                                                                              \
-	"42:\n\t"                                                                                  \
-	"cmpq %q[" end "], %q[" from "]\n\t"                                                       \
-	"je 43f\n\t"                                                                               \
+	"cmpq %q[" words "], " ruler "\n\t"                                                        \
+	"jne 42b\n\t"                                                                              \
+	"43:\n\t"                                                                                  \
+	"cmpq %q[" end "], " ruler "\n\t"                                                          \
+	"je 45f\n\t"                                                                               \
+	"44:\n\t"                                                                                  \
 	"movb (%q[" from "]), %b[" data "]\n\t"                                                    \
 	"movb %b[" data "], (" ARCH_B ")\n\t"                                                      \
 	"incq %q[" from "]\n\t"                                                                    \
 	"incq " ARCH_B "\n\t"                                                                      \
-	"jmp 42b\n\t"                                                                              \
-	"43:\n\t"
+	"cmpq %q[" end "], " ruler "\n\t"                                                          \
+	"jne 44b\n\t"                                                                              \
+	"45:\n\t"
 
 /* A pause inside a section that changes nothing but its counter (self-test, delay points). */
 #define ARCH_DELAY(n)                                                                              \
-	"45:\n\t"                                                                                  \
+	"46:\n\t"                                                                                  \
 	"decq %q[" n "]\n\t"                                                                       \
-	"jnz 45b\n\t"
+	"jnz 46b\n\t"
 
 /* Commits of transactions. Before the range: the descriptor's address, where the next compares with
  * it, and to an operand; A and B from operands. */
