@@ -8,7 +8,6 @@
 #include <fcntl.h>
 #include <stdbool.h>
 #include <stdint.h>
-#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #if __has_include(<linux/userfaultfd.h>)
@@ -249,8 +248,8 @@ static void open_userfaultfd(void)
 	range.range.start = (uintptr_t)pages;
 	range.range.len = size;
 	range.mode = UFFDIO_REGISTER_MODE_MISSING;
-	if (ioctl(faults.fd, UFFDIO_API, &api) != 0 ||
-	    ioctl(faults.fd, UFFDIO_REGISTER, &range) != 0)
+	if (syscall(SYS_ioctl, faults.fd, UFFDIO_API, &api) != 0 ||
+	    syscall(SYS_ioctl, faults.fd, UFFDIO_REGISTER, &range) != 0)
 		test_skip("userfaultfd does not do this: %s", strerror(errno));
 }
 
@@ -270,7 +269,7 @@ static void fill_each(unsigned index, void *arg)
 		memset(&zero, 0, sizeof(zero));
 		zero.range.start = (uintptr_t)faults.page + (uintptr_t)i * (uintptr_t)faults.size;
 		zero.range.len = (uintptr_t)faults.size;
-		CHECK_EQ(ioctl(faults.fd, UFFDIO_ZEROPAGE, &zero), 0);
+		CHECK_EQ(syscall(SYS_ioctl, faults.fd, UFFDIO_ZEROPAGE, &zero), 0);
 	}
 }
 
