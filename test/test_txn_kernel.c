@@ -11,6 +11,7 @@
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #if __has_include(<linux/userfaultfd.h>)
+#include <linux/ioctl.h>
 #include <linux/userfaultfd.h>
 #define HAVE_USERFAULTFD 1
 #else
