@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT
 # A debugger with a breakpoint in every sequence of a program and in the body of a transaction, which
-# then steps through transactions: the program comes to its end with exact sums. Once as the debugger is, and once without displaced stepping: that executes the instruction
-# under the breakpoint somewhere else, where the kernel takes the sequence for left, so that it goes
-# on unprotected. Without it the breakpoint is hit at every attempt.
+# then steps through transactions and structures: the program comes to its end with exact sums. Once
+# as the debugger is, and once without displaced stepping: that executes the instruction under the
+# breakpoint somewhere else, where the kernel takes the sequence for left, so that it goes on
+# unprotected. Without it the breakpoint is hit at every attempt.
 #	sh breakpoint.sh PROGRAM
 set -eu
 . "$(dirname "$0")/../skip.sh"
@@ -30,7 +31,7 @@ tbreak step_from_here
 continue
 info breakpoints
 delete
-stepi 3000
+stepi 6000
 continue
 END
 
@@ -39,7 +40,7 @@ debug()
 {
 	timeout 100 gdb -nx -batch -ex "set displaced-stepping $2" -x "$work/script" "$1" \
 		>"$work/log" 2>&1 </dev/null || fail "the debugger ended badly: $(tail -5 "$work/log")"
-	grep -q '^hits 15 sum 30 transactions 64' "$work/log" || fail "wrong or missing sums: $(tail -20 "$work/log")"
+	grep -q '^hits 15 sum 30 transactions 64 kept 64' "$work/log" || fail "wrong or missing sums: $(tail -20 "$work/log")"
 	sed -n 's/.*breakpoint already hit \([0-9]*\) time.*/\1/p' "$work/log" |
 		awk '{ sum += $1 } END { print sum + 0 }'
 }
