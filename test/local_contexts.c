@@ -129,12 +129,15 @@ static void child_main(void *arg)
 
 static pid_t child;
 
-/* Lets the child go on; the signal that it stops with, or 0 when one has killed it. */
-static int go_on(enum __ptrace_request how, int deliver)
+/* Lets the child go on, or take one step; the signal that it stops with, or 0 when one has killed it. */
+static int go_on(bool step, int deliver)
 {
+	void *sig = (void *)(intptr_t)deliver;
 	int status;
 
-	CHECK_EQ(ptrace(how, child, NULL, (void *)(intptr_t)deliver), 0);
+	CHECK_EQ(step ? ptrace(PTRACE_SINGLESTEP, child, NULL, sig)
+		      : ptrace(PTRACE_CONT, child, NULL, sig),
+		 0);
 	while (waitpid(child, &status, 0) < 0)
 		CHECK_EQ(errno, EINTR);
 	CHECK(!WIFEXITED(status));
@@ -202,7 +205,7 @@ static enum outcome run_round(const struct places *places, unsigned *steps)
 	reset_stage();
 	*steps = 0;
 	for (;;) {
-		int sig = go_on(level < last ? PTRACE_SINGLESTEP : PTRACE_CONT, deliver);
+		int sig = go_on(level < last, deliver);
 
 		deliver = 0;
 		if (sig == 0)

@@ -10,6 +10,7 @@
 #include <stdint.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <ucontext.h>
 
 #include "sanitizers.h"
@@ -93,11 +94,15 @@ static void install(int sig, void (*handler)(int), int flags)
 
 static void queue_value(int sig, int value)
 {
-	union sigval sigval;
+	siginfo_t info;
 
-	memset(&sigval, 0, sizeof(sigval));
-	sigval.sival_int = value;
-	CHECK_EQ(pthread_sigqueue(pthread_self(), sig, sigval), 0);
+	memset(&info, 0, sizeof(info));
+	info.si_signo = sig;
+	info.si_code = SI_QUEUE;
+	info.si_pid = getpid();
+	info.si_uid = getuid();
+	info.si_value.sival_int = value;
+	CHECK_EQ(syscall(SYS_rt_tgsigqueueinfo, getpid(), syscall(SYS_gettid), sig, &info), 0);
 }
 
 static bool is_blocked(int sig)
@@ -304,16 +309,17 @@ TEST(nodefer_waits_for_a_soft_mask)
 	CHECK(!is_blocked(SIGUSR1));
 }
 
+/* Room for the largest register sets, and what a handler needs. */
+#define HANDLER_STACK (256 * 1024)
 static char *stack_of_handlers;
 
 static void note_stack(int sig)
 {
 	char here;
 	char *frame = &here;
-	size_t size = (size_t)(sysconf(_SC_SIGSTKSZ) > 65536 ? sysconf(_SC_SIGSTKSZ) : 65536);
 
 	(void)sig;
-	note(frame >= stack_of_handlers && frame < stack_of_handlers + size);
+	note(frame >= stack_of_handlers && frame < stack_of_handlers + HANDLER_STACK);
 }
 
 TEST(onstack_runs_on_the_other_stack)
@@ -322,7 +328,7 @@ TEST(onstack_runs_on_the_other_stack)
 
 	needs_real_signals();
 	memset(&stack, 0, sizeof(stack));
-	stack.ss_size = (size_t)(sysconf(_SC_SIGSTKSZ) > 65536 ? sysconf(_SC_SIGSTKSZ) : 65536);
+	stack.ss_size = HANDLER_STACK;
 	stack.ss_sp = mmap(NULL, stack.ss_size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
 			   -1, 0);
 	CHECK(stack.ss_sp != MAP_FAILED);
