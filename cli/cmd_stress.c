@@ -28,11 +28,21 @@
 #define HAVE_INJECT false
 #endif
 
-extern const struct stress_kind stress_spinlock, stress_add, stress_txn, stress_remote;
+extern const struct stress_kind stress_spinlock, stress_list, stress_stack, stress_values,
+	stress_add, stress_txn, stress_remote;
 
+/* clang-format off */
 const struct stress_kind *const stress_kinds[] = {
-	&stress_spinlock, &stress_add, &stress_txn, &stress_remote, NULL,
+	&stress_spinlock,
+	&stress_list,
+	&stress_stack,
+	&stress_values,
+	&stress_add,
+	&stress_txn,
+	&stress_remote,
+	NULL,
 };
+/* clang-format on */
 
 static const char help_text[] =
 	"usage: percpu stress [OPTIONS] KIND...\n"
