@@ -15,6 +15,7 @@ enum cli_status { CLI_DONE = 0, CLI_WRONG = 1, CLI_USAGE = 2 };
 
 int cmd_bench(int argc, char **argv);
 int cmd_doctor(int argc, char **argv);
+int cmd_stress(int argc, char **argv);
 
 /* One line on stderr, "percpu COMMAND: message"; returns CLI_USAGE. */
 int cli_usage_error(const char *command, const char *format, ...)

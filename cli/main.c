@@ -13,6 +13,7 @@ static const struct command {
 } commands[] = {
 	{"bench", "measure what per-CPU data costs on this machine", cmd_bench},
 	{"doctor", "tell how the library works here, and why", cmd_doctor},
+	{"stress", "try to break each structure, and count what is left", cmd_stress},
 };
 
 #define COMMANDS (sizeof(commands) / sizeof(commands[0]))

@@ -40,7 +40,7 @@ static int watch(void *base, uintptr_t loops)
 	__asm__ volatile(PERCPU__ENTER PERCPU__FIND
 			 ARCH_LOAD(4, "before")
 			 ARCH_MOVE("count", "loops")
-			 ARCH_DELAY("count")
+			 ARCH_DELAY("%[count]")
 			 ARCH_LEAVE_IF_NE(4, "before", "7f")
 			 ARCH_STORE(4, "before")
 			 PERCPU__LEAVE_OR_REFUSE("self_test")

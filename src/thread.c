@@ -583,3 +583,12 @@ __attribute__((constructor(1))) static void constructor(void)
 		say_mode();
 }
 #pragma GCC diagnostic pop
+
+#if defined(PERCPU_INJECT)
+void percpu__inject(unsigned point, unsigned long turns)
+{
+	percpu__start();
+	if (point >= 1 && point <= PERCPU__POINTS)
+		percpu__rt_writable.delay[point] = turns;
+}
+#endif

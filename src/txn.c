@@ -109,19 +109,19 @@ void percpu__txn_unwatch(void)
 	PERCPU__DESCRIPTOR									\
 	PERCPU__EXIT_POINT("2f", "7f")								\
 	ARCH_FIND_DESCRIPTOR("5b")								\
-	"2:\n\t" ARCH_LEAVE_UNLESS_ARMED("7f")
+	"2:\n\t" ARCH_LEAVE_UNLESS_ARMED("7f") PERCPU__POINT(3)
 
 /* Not done: the answer is the descriptor's address. */
 #define TXN_END(name)										\
-	"3:\n\t"										\
+	"3:\n\t" PERCPU__POINT(5)								\
 	PERCPU__COLD_BEGIN									\
 	PERCPU__ABORT_ENTRY(name)								\
 	"7:\n\t" ARCH_FIND_DESCRIPTOR("5b") ARCH_TELL_DESCRIPTOR("answer") ARCH_JUMP("3b")	\
 	PERCPU__COLD_END
 
 #define TXN_OUT [answer] ARCH_C_BUDGET(answer)
-#define TXN_IN [rseq] ARCH_C_RSEQ(rt.rseq_offset), [p] ARCH_C_BASE(p)
-#define TXN_CLOBBER ARCH_CLOBBER_A, ARCH_CLOBBER_DATA ARCH_CLOBBER_FLAGS, "memory"
+#define TXN_IN [rseq] ARCH_C_RSEQ(rt.rseq_offset), [p] ARCH_C_BASE(p) PERCPU__DELAYS
+#define TXN_CLOBBER PERCPU__CLOBBER, "memory"
 
 /* Each returns 0 when it has committed, else its descriptor's address. */
 #define DEFINE_ONE(storage, function, w, type)							\
@@ -130,7 +130,7 @@ void percpu__txn_unwatch(void)
 		const struct percpu__rt rt = percpu__rt;					\
 		uintptr_t answer = 0;								\
 		__asm__ volatile(TXN_BEGIN							\
-				 ARCH_POINT_A("%[p]") ARCH_STORE(w, "value")			\
+				 ARCH_POINT_A("%[p]") PERCPU__POINT(4) ARCH_STORE(w, "value")	\
 				 TXN_END("txn_commit")						\
 				 : TXN_OUT : TXN_IN, [value] ARCH_C_IN_##w(value) : TXN_CLOBBER);\
 		return answer;									\
@@ -144,7 +144,7 @@ void percpu__txn_unwatch(void)
 		type data;									\
 		__asm__ volatile(TXN_BEGIN							\
 				 ARCH_POINT_B("%[first_p]") ARCH_STORE_B(w, "first", "data")	\
-				 ARCH_POINT_A("%[p]") ARCH_STORE(w, "value")			\
+				 ARCH_POINT_A("%[p]") PERCPU__POINT(4) ARCH_STORE(w, "value")	\
 				 TXN_END("txn_commit2")						\
 				 : TXN_OUT, [data] ARCH_C_OUT_##w(data)				\
 				 : TXN_IN, [value] ARCH_C_IN_##w(value),			\
@@ -176,7 +176,7 @@ static ONCE uintptr_t copy(void *p, uintptr_t value, void *to, const void *sourc
 			 ARCH_POINT_B("%[to]")
 			 ARCH_MOVE("from", "source")
 			 ARCH_COPY("from", ARCH_OP_POINTER("from"), "words", "end", "data")
-			 ARCH_POINT_A("%[p]") ARCH_STORE_POINTER("value")
+			 ARCH_POINT_A("%[p]") PERCPU__POINT(4) ARCH_STORE_POINTER("value")
 			 TXN_END("txn_commit_copy")
 			 : TXN_OUT, [from] "=&r"(from), [data] ARCH_C_OUT_1(data)
 			 : TXN_IN, [value] ARCH_C_IN_POINTER(value), [to] ARCH_C_BASE(to),

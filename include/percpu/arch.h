@@ -100,6 +100,9 @@
 	!defined(ARCH_MOVE_B) || !defined(ARCH_OP_POINTER)
 #error "percpu: arch file incomplete: lists and stacks"
 #endif
+#if !defined(ARCH_CLOBBER_DELAY) || !defined(ARCH_DELAY_OF) || !defined(ARCH_DELAY_OF_KEEPING_B)
+#error "percpu: arch file incomplete: delays at the points of a build with PERCPU_INJECT"
+#endif
 #if !defined(ARCH_JUMP) || !defined(ARCH_ANSWER) || !defined(ARCH_RETRY)
 #error "percpu: arch file incomplete: what follows an abort"
 #endif

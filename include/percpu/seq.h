@@ -51,6 +51,13 @@ struct percpu__handle {
 };
 
 /*
+ * Where builds with PERCPU_INJECT can have a delay, so that what interrupts comes there: 1 it is
+ * armed, 2 the CPU number is read, 3 the address is known, 4 before the commit, 5 after it. In other
+ * builds there is nothing at these points.
+ */
+#define PERCPU__POINTS 5
+
+/*
  * What hot paths read. Written once by the library's constructor, which runs before any other;
  * declared const so that compilers keep it in registers over loops.
  */
@@ -62,6 +69,9 @@ struct percpu__rt {
 	uint32_t reserved;
 	uintptr_t txn_cs;           /* what a transaction begins with (percpu/txn.h) */
 	struct percpu__handle none; /* of an object that is never ready: stands in for NULL */
+#if defined(PERCPU_INJECT)
+	unsigned long delay[PERCPU__POINTS + 1]; /* turns of the loop at each point; none is 0 */
+#endif
 };
 extern const struct percpu__rt percpu__rt;
 /* percpu__rt.rseq_offset, for sequences that come in pairs (pop, then push): gcc loads a member once
@@ -108,22 +118,43 @@ extern const long percpu__rseq_offset;
 	"percpu_abort_" name "_%=:\n\t"								\
 	"4:\n\t"
 
+#if defined(PERCPU_INJECT)
+#define PERCPU__TEXT_OF(x) #x
+#define PERCPU__TEXT(x) PERCPU__TEXT_OF(x)
+#define PERCPU__DELAY(n) "%[rt]", "%c[delay]+" #n "*" PERCPU__TEXT(__SIZEOF_LONG__)
+#define PERCPU__POINT_OF(snippet, ...) snippet(__VA_ARGS__)
+#define PERCPU__POINT(n) PERCPU__POINT_OF(ARCH_DELAY_OF, PERCPU__DELAY(n))
+#define PERCPU__POINT_KEEPING_B(n) PERCPU__POINT_OF(ARCH_DELAY_OF_KEEPING_B, PERCPU__DELAY(n))
+/* As a whole: of parts that compilers do not optimise each takes a register. */
+#define PERCPU__DELAYS										\
+	, [rt] "m"(rt), [delay] "i"(offsetof(struct percpu__rt, delay))
+#define PERCPU__DELAYS_LOCAL const struct percpu__rt rt = percpu__rt;
+#define PERCPU__CLOBBER_DELAY ARCH_CLOBBER_DELAY
+#else
+#define PERCPU__POINT(n)
+#define PERCPU__POINT_KEEPING_B(n)
+#define PERCPU__DELAYS
+#define PERCPU__DELAYS_LOCAL
+#define PERCPU__CLOBBER_DELAY
+#endif
+
 /* Begin of a sequence that answers: enter, read the number, leave if it has no CPU slot. */
 #define PERCPU__ENTER										\
 	PERCPU__DESCRIPTOR									\
 	PERCPU__EXIT_POINT("2f", "6f")								\
 	"1:\n\t" ARCH_ARM("5b")									\
-	"2:\n\t" ARCH_CPU(ARCH_SLOT)								\
+	"2:\n\t" PERCPU__POINT(1) ARCH_CPU(ARCH_SLOT)						\
 	ARCH_LEAVE_UNLESS_BELOW(ARCH_SLOT, "%[bound]", "6f")					\
-	ARCH_SCALE_SLOT
+	PERCPU__POINT(2) ARCH_SCALE_SLOT
 
 /* A = this CPU's copy of base; B = its copy of base2, taken before. */
-#define PERCPU__FIND ARCH_ADD_BASE("%[base]")
-#define PERCPU__FIND_TWO ARCH_ADD_BASE_B("%[base2]") ARCH_ADD_BASE("%[base]")
+#define PERCPU__FIND ARCH_ADD_BASE("%[base]") PERCPU__POINT(3)
+#define PERCPU__FIND_TWO									\
+	ARCH_ADD_BASE_B("%[base2]") ARCH_ADD_BASE("%[base]") PERCPU__POINT_KEEPING_B(3)
 
 /* End of a sequence that answers; 7 is where a refusal goes. */
 #define PERCPU__LEAVE(name)									\
-	"3:\n\t"										\
+	"3:\n\t" PERCPU__POINT(5)								\
 	PERCPU__COLD_BEGIN									\
 	PERCPU__ABORT_ENTRY(name) ARCH_RETRY("1b") ARCH_JUMP("3b")				\
 	"6:\n\t" ARCH_ANSWER("-1") ARCH_JUMP("3b")						\
@@ -139,8 +170,9 @@ extern const long percpu__rseq_offset;
 /* rt is the sequence's own copy of percpu__rt, so that it costs no register to reach. */
 #define PERCPU__IN										\
 	[rseq] ARCH_C_RSEQ(rt.rseq_offset), [bound] ARCH_C_BOUND(rt.bound),			\
-	    [base] ARCH_C_BASE(base)
-#define PERCPU__CLOBBER ARCH_CLOBBER_A, ARCH_CLOBBER_DATA ARCH_CLOBBER_FLAGS
+	    [base] ARCH_C_BASE(base) PERCPU__DELAYS
+#define PERCPU__CLOBBER										\
+	ARCH_CLOBBER_A, ARCH_CLOBBER_DATA PERCPU__CLOBBER_DELAY ARCH_CLOBBER_FLAGS
 
 #define PERCPU__BARRIER() __asm__ volatile("" : : : "memory")
 
@@ -149,10 +181,10 @@ extern const long percpu__rseq_offset;
 	PERCPU__DESCRIPTOR									\
 	PERCPU__EXIT_POINT("2f", "%l[cold]")							\
 	ARCH_ARM("5b")										\
-	"2:\n\t" ARCH_CPU(ARCH_CPU_A)								\
+	"2:\n\t" PERCPU__POINT(1) ARCH_CPU(ARCH_CPU_A)						\
 	ARCH_LEAVE_UNLESS_BELOW(ARCH_CPU_A, bound, "%l[cold]")					\
-	ARCH_SCALE_A find ARCH_RMW(op, w, "value")						\
-	"3:\n\t"										\
+	PERCPU__POINT(2) ARCH_SCALE_A find PERCPU__POINT(4) ARCH_RMW(op, w, "value")		\
+	"3:\n\t" PERCPU__POINT(5)								\
 	PERCPU__COLD_BEGIN									\
 	PERCPU__ABORT_ENTRY(name) ARCH_JUMP("%l[cold]")						\
 	PERCPU__COLD_END
@@ -183,10 +215,10 @@ extern const long percpu__rseq_offset;
 		const struct percpu__rt rt = percpu__rt;					\
 		ARCH_HANDLE_LOCALS(value);							\
 		__asm__ goto(PERCPU__RMW("add_handle", ARCH_DO_ADD, w, ARCH_HANDLE_BOUND,	\
-					 ARCH_ADD_HANDLE_BASE)					\
+					 ARCH_ADD_HANDLE_BASE PERCPU__POINT(3))			\
 			     :									\
 			     : [rseq] ARCH_C_RSEQ(rt.rseq_offset), ARCH_C_HANDLE(handle),	\
-			       ARCH_C_HANDLE_VALUE(value)						\
+			       ARCH_C_HANDLE_VALUE(value) PERCPU__DELAYS			\
 			     : PERCPU__CLOBBER ARCH_CLOBBER_RMW_##w				\
 			     : cold);								\
 		return true;									\
@@ -206,7 +238,7 @@ extern const long percpu__rseq_offset;
 		__asm__ volatile(PERCPU__ENTER PERCPU__FIND					\
 				 ARCH_LOAD(w, "result")						\
 				 ARCH_ADD(w, "value", "result")					\
-				 ARCH_STORE(w, "result")					\
+				 PERCPU__POINT(4) ARCH_STORE(w, "result")			\
 				 PERCPU__LEAVE("add_return")					\
 				 : PERCPU__OUT, [result] ARCH_C_OUT_##w(result)			\
 				 : PERCPU__IN, [value] ARCH_C_IN_##w(value)			\
@@ -225,7 +257,7 @@ extern const long percpu__rseq_offset;
 		type seen;									\
 		__asm__ volatile(PERCPU__ENTER PERCPU__FIND					\
 				 ARCH_LOAD(w, "seen")						\
-				 ARCH_STORE(w, "value")						\
+				 PERCPU__POINT(4) ARCH_STORE(w, "value")			\
 				 PERCPU__LEAVE("xchg")						\
 				 : PERCPU__OUT, [seen] ARCH_C_OUT_##w(seen)			\
 				 : PERCPU__IN, [value] ARCH_C_IN_##w(value)			\
@@ -245,7 +277,7 @@ extern const long percpu__rseq_offset;
 		__asm__ volatile(PERCPU__ENTER PERCPU__FIND					\
 				 ARCH_LOAD(w, "seen")						\
 				 ARCH_LEAVE_IF_REG_NE(w, "expect", "seen", "7f")		\
-				 ARCH_STORE(w, "value")						\
+				 PERCPU__POINT(4) ARCH_STORE(w, "value")			\
 				 PERCPU__LEAVE_OR_REFUSE("cmpxchg")				\
 				 : PERCPU__OUT, [seen] ARCH_C_OUT_##w(seen)			\
 				 : PERCPU__IN, [expect] ARCH_C_IN_##w(expect),			\
@@ -271,7 +303,7 @@ extern const long percpu__rseq_offset;
 		__asm__ volatile(PERCPU__ENTER PERCPU__FIND_TWO					\
 				 ARCH_LEAVE_IF_NE_B(w, "expect2", "7f")				\
 				 ARCH_LEAVE_IF_NE(w, "expect", "7f")				\
-				 ARCH_STORE(w, "value")						\
+				 PERCPU__POINT(4) ARCH_STORE(w, "value")			\
 				 PERCPU__LEAVE_OR_REFUSE("cmpxchg2")				\
 				 : PERCPU__OUT							\
 				 : PERCPU__IN, [base2] ARCH_C_BASE(base2),			\
@@ -299,7 +331,7 @@ extern const long percpu__rseq_offset;
 		__asm__ volatile(PERCPU__ENTER PERCPU__FIND_TWO					\
 				 ARCH_LEAVE_IF_NE_BY(w, "expect", "data", "7f")			\
 				 ARCH_STORE_B(w, "first", "data")				\
-				 ARCH_STORE(w, "value")						\
+				 PERCPU__POINT(4) ARCH_STORE(w, "value")			\
 				 PERCPU__LEAVE_OR_REFUSE("store_commit")			\
 				 : PERCPU__OUT, [data] ARCH_C_OUT_##w(data)			\
 				 : PERCPU__IN, [base2] ARCH_C_BASE(base2),			\
@@ -353,10 +385,10 @@ PERCPU__DEFINE_ADD_HANDLE(8, int64_t)
 	PERCPU__DESCRIPTOR									\
 	PERCPU__EXIT_POINT("2f", "6f")								\
 	"1:\n\t" ARCH_ARM("5b")									\
-	"2:\n\t" ARCH_CPU(ARCH_CPU_A)								\
+	"2:\n\t" PERCPU__POINT(1) ARCH_CPU(ARCH_CPU_A)						\
 	ARCH_LEAVE_UNLESS_BELOW(ARCH_CPU_A, ARCH_HANDLE_BOUND, "6f")				\
-	ARCH_SCALE_A ARCH_ADD_HANDLE_BASE
-#define PERCPU__IN_HANDLE [rseq] ARCH_C_RSEQ(offset), ARCH_C_HANDLE(handle)
+	PERCPU__POINT(2) ARCH_SCALE_A ARCH_ADD_HANDLE_BASE PERCPU__POINT(3)
+#define PERCPU__IN_HANDLE [rseq] ARCH_C_RSEQ(offset), ARCH_C_HANDLE(handle) PERCPU__DELAYS
 
 /*
  * head = *p; *p = *head. Refused unless head > closed, with head for an answer: NULL if the list is
@@ -365,6 +397,7 @@ PERCPU__DEFINE_ADD_HANDLE(8, int64_t)
  */
 PERCPU__INLINE int percpu__seq_list_pop(const struct percpu__handle *handle, void **node)
 {
+	PERCPU__DELAYS_LOCAL
 	const long offset = percpu__rseq_offset;
 	int left = PERCPU__ATTEMPTS;
 	void *head, *next;
@@ -372,7 +405,7 @@ PERCPU__INLINE int percpu__seq_list_pop(const struct percpu__handle *handle, voi
 			 ARCH_LOAD_SECOND_B
 			 ARCH_LOAD_POINTER("head")
 			 ARCH_LEAVE_UNLESS_ABOVE_B("head", "7f")
-			 ARCH_STORE_FOLLOWING("head", "next")
+			 PERCPU__POINT(4) ARCH_STORE_FOLLOWING("head", "next")
 			 PERCPU__LEAVE_OR_REFUSE("list_pop")
 			 : [left] ARCH_C_BUDGET(left), [head] "=&r"(head), [next] ARCH_C_NEXT(next)
 			 : PERCPU__IN_HANDLE
@@ -385,6 +418,7 @@ PERCPU__INLINE int percpu__seq_list_pop(const struct percpu__handle *handle, voi
 PERCPU__INLINE int percpu__seq_list_push(const struct percpu__handle *handle, void *first,
 					 void *last)
 {
+	PERCPU__DELAYS_LOCAL
 	const long offset = percpu__rseq_offset;
 	int left = PERCPU__ATTEMPTS;
 	void *head;
@@ -392,7 +426,7 @@ PERCPU__INLINE int percpu__seq_list_push(const struct percpu__handle *handle, vo
 			 ARCH_LEAVE_IF_CLOSED("7f")
 			 ARCH_LOAD_POINTER("head")
 			 ARCH_STORE_NEXT("last", "head")
-			 ARCH_STORE_POINTER("first")
+			 PERCPU__POINT(4) ARCH_STORE_POINTER("first")
 			 PERCPU__LEAVE_OR_REFUSE("list_push")
 			 : [left] ARCH_C_BUDGET(left), [head] "=&r"(head)
 			 : PERCPU__IN_HANDLE, [first] ARCH_C_IN_POINTER(first),
@@ -404,6 +438,7 @@ PERCPU__INLINE int percpu__seq_list_push(const struct percpu__handle *handle, vo
 /* first = *p; *p = NULL. Refused as pop is. */
 PERCPU__INLINE int percpu__seq_list_take(const struct percpu__handle *handle, void **first)
 {
+	PERCPU__DELAYS_LOCAL
 	const long offset = percpu__rseq_offset;
 	int left = PERCPU__ATTEMPTS;
 	void *head;
@@ -411,7 +446,7 @@ PERCPU__INLINE int percpu__seq_list_take(const struct percpu__handle *handle, vo
 			 ARCH_LOAD_SECOND_B
 			 ARCH_LOAD_POINTER("head")
 			 ARCH_LEAVE_UNLESS_ABOVE_B("head", "7f")
-			 ARCH_STORE_NULL
+			 PERCPU__POINT(4) ARCH_STORE_NULL
 			 PERCPU__LEAVE_OR_REFUSE("list_take")
 			 : [left] ARCH_C_BUDGET(left), [head] "=&r"(head)
 			 : PERCPU__IN_HANDLE
@@ -427,6 +462,7 @@ PERCPU__INLINE int percpu__seq_list_take(const struct percpu__handle *handle, vo
 PERCPU__INLINE int percpu__seq_stack_pop(const struct percpu__handle *handle, void **item,
 					 uintptr_t *next)
 {
+	PERCPU__DELAYS_LOCAL
 	const long offset = percpu__rseq_offset;
 	int left = PERCPU__ATTEMPTS;
 	uintptr_t top;
@@ -437,7 +473,7 @@ PERCPU__INLINE int percpu__seq_stack_pop(const struct percpu__handle *handle, vo
 			 ARCH_SUBTRACT_POINTER("top")
 			 ARCH_LEAVE_UNLESS_BELOW_B("top", "7f")
 			 ARCH_LOAD_ITEM("top", "found")
-			 ARCH_STORE_TOP("top")
+			 PERCPU__POINT(4) ARCH_STORE_TOP("top")
 			 PERCPU__LEAVE_OR_REFUSE("stack_pop")
 			 : [left] ARCH_C_BUDGET(left), [top] "=&r"(top), [found] "=&r"(found)
 			 : PERCPU__IN_HANDLE
@@ -454,6 +490,7 @@ PERCPU__INLINE int percpu__seq_stack_pop(const struct percpu__handle *handle, vo
 PERCPU__INLINE int percpu__seq_stack_push(const struct percpu__handle *handle, void *item,
 					  uintptr_t *next)
 {
+	PERCPU__DELAYS_LOCAL
 	const long offset = percpu__rseq_offset;
 	int left = PERCPU__ATTEMPTS;
 	uintptr_t top;
@@ -463,7 +500,7 @@ PERCPU__INLINE int percpu__seq_stack_push(const struct percpu__handle *handle, v
 			 ARCH_LEAVE_UNLESS_BELOW_B("top", "7f")
 			 ARCH_STORE_ITEM("top", "item")
 			 ARCH_ADD_POINTER("top")
-			 ARCH_STORE_TOP("top")
+			 PERCPU__POINT(4) ARCH_STORE_TOP("top")
 			 PERCPU__LEAVE_OR_REFUSE("stack_push")
 			 : [left] ARCH_C_BUDGET(left), [top] "=&r"(top)
 			 : PERCPU__IN_HANDLE, [item] ARCH_C_IN_POINTER(item)
@@ -485,6 +522,7 @@ PERCPU__INLINE int percpu__seq_stack_push(const struct percpu__handle *handle, v
 PERCPU__INLINE int percpu__seq_values_push(const struct percpu__handle *handle, const void *source,
 					   size_t size, size_t room, uintptr_t *next)
 {
+	PERCPU__DELAYS_LOCAL
 	const long offset = percpu__rseq_offset;
 	int left = PERCPU__ATTEMPTS;
 	uintptr_t top, data;
@@ -500,7 +538,7 @@ PERCPU__INLINE int percpu__seq_values_push(const struct percpu__handle *handle, 
 			 ARCH_COPY("top", ARCH_OP_POINTER("top"), "words", "end", "data")
 			 ARCH_LOAD_POINTER("top")
 			 ARCH_ADD_SIZE("top", "room")
-			 ARCH_STORE_TOP("top")
+			 PERCPU__POINT(4) ARCH_STORE_TOP("top")
 			 PERCPU__LEAVE_OR_REFUSE("values_push")
 			 : [left] ARCH_C_BUDGET(left), [top] "=&r"(top),
 			   [data] ARCH_C_OUT_1(data)
@@ -518,6 +556,7 @@ PERCPU__INLINE int percpu__seq_values_push(const struct percpu__handle *handle, 
 PERCPU__INLINE int percpu__seq_values_pop(const struct percpu__handle *handle, void *target,
 					  size_t size, size_t room, uintptr_t *next)
 {
+	PERCPU__DELAYS_LOCAL
 	const long offset = percpu__rseq_offset;
 	int left = PERCPU__ATTEMPTS;
 	uintptr_t top, data;
@@ -533,7 +572,7 @@ PERCPU__INLINE int percpu__seq_values_pop(const struct percpu__handle *handle, v
 			 ARCH_COPY("top", ARCH_B, "words", "end", "data")
 			 ARCH_LOAD_POINTER("top")
 			 ARCH_SUBTRACT_SIZE("top", "room")
-			 ARCH_STORE_TOP("top")
+			 PERCPU__POINT(4) ARCH_STORE_TOP("top")
 			 PERCPU__LEAVE_OR_REFUSE("values_pop")
 			 : [left] ARCH_C_BUDGET(left), [top] "=&r"(top),
 			   [data] ARCH_C_OUT_1(data)
@@ -565,7 +604,7 @@ PERCPU__INLINE int percpu__seq_copy_commit(void *base, uintptr_t expect, uintptr
 			 ARCH_LEAVE_IF_POINTER_NE("expect", "data", "7f")
 			 ARCH_MOVE("from", "source")
 			 ARCH_COPY("from", ARCH_OP_POINTER("from"), "words", "end", "data")
-			 ARCH_STORE_POINTER("value")
+			 PERCPU__POINT(4) ARCH_STORE_POINTER("value")
 			 PERCPU__LEAVE_OR_REFUSE("copy_commit")
 			 : PERCPU__OUT, [from] "=&r"(from), [data] ARCH_C_OUT_1(data)
 			 : PERCPU__IN, [base2] ARCH_C_BASE(base2),

@@ -131,6 +131,11 @@ void percpu__signals_release(const struct percpu__sigset *before);
 
 void percpu__start(void);
 
+#if defined(PERCPU_INJECT)
+/* From now on so many turns at a point (percpu/seq.h), for functions that are called later. */
+void percpu__inject(unsigned point, unsigned long turns);
+#endif
+
 /* CPU slots of every object; slots of both kinds. Constant while the process lives. */
 PERCPU__INLINE unsigned percpu_ncpus(void)
 {

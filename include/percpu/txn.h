@@ -94,6 +94,15 @@ void percpu__txn_unwatch(void);
 #define PERCPU__TXN_UNWATCH() ((void)0)
 #endif
 
+/* Points 1 and 2 of a build with PERCPU_INJECT (percpu/seq.h); the commit has the others. */
+#if defined(PERCPU_INJECT)
+#define PERCPU__POINT_IN_C(n)                                                                      \
+	for (unsigned long left_ = percpu__rt.delay[n]; left_; left_--)                            \
+	__asm__ volatile("")
+#else
+#define PERCPU__POINT_IN_C(n) ((void)0)
+#endif
+
 /*
  * Begins, and returns the slot. What the body reads comes after the number of the CPU, which comes
  * after rseq_cs was set: whatever intervenes from then on takes that pointer away.
@@ -106,8 +115,10 @@ PERCPU__INLINE unsigned percpu_txn_begin(struct percpu_txn *txn)
 
 		PERCPU__TXN_WATCH();
 		ARCH_SET_CS(percpu__rt.rseq_offset, percpu__rt.txn_cs);
+		PERCPU__POINT_IN_C(1);
 		ARCH_LOAD_CPU_ID(cpu, percpu__rt.rseq_offset);
 		PERCPU__BARRIER();
+		PERCPU__POINT_IN_C(2);
 		if (__builtin_expect(cpu < percpu__rt.bound, 1)) {
 			txn->tries++;
 			txn->slot = cpu;

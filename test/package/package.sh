@@ -15,6 +15,7 @@ libdir=$PREFIX/$LIBDIR
 definitions=
 [ "${ARCH_NONE:-OFF}" != ON ] || definitions="$definitions -DPERCPU_ARCH_NONE"
 [ "${DEBUG:-OFF}" != ON ] || definitions="$definitions -DPERCPU_DEBUG"
+[ "${INJECT:-OFF}" != ON ] || definitions="$definitions -DPERCPU_INJECT"
 include="-I$PREFIX/include $definitions"
 shared="-L$libdir -lpercpu -Wl,-rpath,$libdir -pthread"
 archive="$libdir/libpercpu.a -pthread"
@@ -274,7 +275,7 @@ case_cmake_package_builds_programs()
 case_cmake_subdirectory_builds_a_program()
 {
 	configure_and_build -DPERCPU_SOURCE="$SOURCE" -DPERCPU_ARCH_NONE="${ARCH_NONE:-OFF}" \
-		-DPERCPU_DEBUG="${DEBUG:-OFF}"
+		-DPERCPU_DEBUG="${DEBUG:-OFF}" -DPERCPU_INJECT="${INJECT:-OFF}"
 }
 
 case_outlined_program_works()

@@ -206,8 +206,17 @@
 
 #define ARCH_DELAY(n)                                                                              \
 	"46:\n\t"                                                                                  \
-	"decl %[" n "]\n\t"                                                                        \
+	"decl " n "\n\t"                                                                           \
 	"jnz 46b\n\t"
+/* The same for a long at an offset in a structure, which may be 0; in B (PERCPU_INJECT). Where B is
+ * in use there is no register left, and no delay. */
+#define ARCH_CLOBBER_DELAY
+#define ARCH_DELAY_OF(structure, offset)                                                           \
+	"leal " structure ", " ARCH_B "\n\t"                                                       \
+	"movl " offset "(" ARCH_B "), " ARCH_B "\n\t"                                              \
+	"testl " ARCH_B ", " ARCH_B "\n\t"                                                         \
+	"jz 47f\n\t" ARCH_DELAY(ARCH_B) "47:\n\t"
+#define ARCH_DELAY_OF_KEEPING_B(structure, offset)
 
 #define ARCH_FIND_DESCRIPTOR(cs)                                                                   \
 	"call 40f\n\t"                                                                             \

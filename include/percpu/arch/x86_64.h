@@ -187,8 +187,17 @@
 /* A pause inside a section that changes nothing but its counter (self-test, delay points). */
 #define ARCH_DELAY(n)                                                                              \
 	"46:\n\t"                                                                                  \
-	"decq %q[" n "]\n\t"                                                                       \
+	"decq " n "\n\t"                                                                           \
 	"jnz 46b\n\t"
+/* The same for a long at an offset in a structure, which may be 0; in a register of its own
+ * (PERCPU_INJECT). */
+#define ARCH_CLOBBER_DELAY "r11",
+#define ARCH_DELAY_OF(structure, offset)                                                           \
+	"leaq " structure ", %%r11\n\t"                                                            \
+	"movq " offset "(%%r11), %%r11\n\t"                                                        \
+	"testq %%r11, %%r11\n\t"                                                                   \
+	"jz 47f\n\t" ARCH_DELAY("%%r11") "47:\n\t"
+#define ARCH_DELAY_OF_KEEPING_B(structure, offset) ARCH_DELAY_OF(structure, offset)
 
 /* Commits of transactions. Before the range: the descriptor's address, where the next compares with
  * it, and to an operand; A and B from operands. */
