@@ -131,14 +131,14 @@ endif()
 
 # Whatever compilers there are, not only this build's.
 foreach(file words local txn)
-  percpu_script_test(wrong_${file}_operations_do_not_compile LABELS unit
+  percpu_script_test(wrong_${file}_operations_do_not_compile LABELS unit once
     COMMAND sh ${CMAKE_CURRENT_SOURCE_DIR}/test_refused.sh ${PROJECT_SOURCE_DIR} ${file}.c)
   if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|i.86")
-    percpu_script_test(wrong_${file}_operations_do_not_compile_for_32_bits LABELS unit
+    percpu_script_test(wrong_${file}_operations_do_not_compile_for_32_bits LABELS unit once
       COMMAND sh ${CMAKE_CURRENT_SOURCE_DIR}/test_refused.sh ${PROJECT_SOURCE_DIR} ${file}.c -m32)
   endif()
 endforeach()
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|i.86")
-  percpu_script_test(field_H10_x32_is_refused LABELS unit
+  percpu_script_test(field_H10_x32_is_refused LABELS unit once
     COMMAND sh ${CMAKE_CURRENT_SOURCE_DIR}/test_refused.sh ${PROJECT_SOURCE_DIR} words.c -mx32)
 endif()
