@@ -53,6 +53,7 @@ static struct {
 	bool fence;          /* membarrier RSEQ registered */
 	unsigned feature_size;
 	unsigned possible;
+	unsigned online;      /* 0: nobody has asked yet */
 	pthread_key_t key;    /* its destructor unregisters a thread */
 	uint32_t next_shared; /* round robin over shared slots */
 } process;
@@ -340,6 +341,17 @@ static unsigned at_most(unsigned n, unsigned limit)
 	return n > limit ? limit : n;
 }
 
+static unsigned cpus_online(void)
+{
+	unsigned online = __atomic_load_n(&process.online, __ATOMIC_RELAXED);
+
+	if (online == 0) {
+		online = percpu__cpus_online();
+		__atomic_store_n(&process.online, online, __ATOMIC_RELAXED);
+	}
+	return online;
+}
+
 static void start(void)
 {
 	unsigned wanted, ncpus, shared;
@@ -351,7 +363,7 @@ static void start(void)
 	shared = PERCPU__SHARED_MIN;
 	/* Reading a file takes longer than all the rest: not where its answer makes no difference. */
 	if (2 * process.possible > shared)
-		shared = at_most(2 * percpu__cpus_online(), CPUS_MAX);
+		shared = at_most(2 * cpus_online(), CPUS_MAX);
 	if (shared < PERCPU__SHARED_MIN)
 		shared = PERCPU__SHARED_MIN;
 	shared = percpu__shared_start(percpu__lock_start(percpu__shared_size(shared)), shared);
@@ -498,7 +510,7 @@ int percpu_mode(struct percpu_mode_info *mode)
 	mode->feature_size = mode->owner == PERCPU_OWNER_NONE ? 0 : process.feature_size;
 	mode->fence = process.fence;
 	mode->cpus_possible = process.possible;
-	mode->cpus_online = percpu__cpus_online();
+	mode->cpus_online = cpus_online();
 	mode->cpus_allowed = percpu__cpus_allowed();
 	mode->cpu_slots = rt->ncpus;
 	mode->shared_slots = rt->nslots - rt->ncpus;

@@ -20,8 +20,14 @@ static void load(void)
 	} entry;
 	void *handle = dlopen(TEST_PLUGIN, RTLD_NOW);
 
-	if (!handle)
-		test_fail(__FILE__, __LINE__, "%s", dlerror());
+	if (!handle) {
+		const char *why = dlerror();
+
+		/* musl has none for libraries that come later. */
+		if (strstr(why, "initial-exec TLS"))
+			test_skip("%s", why);
+		test_fail(__FILE__, __LINE__, "%s", why);
+	}
 	entry.object = dlsym(handle, "plugin_describe");
 	CHECK(entry.object != NULL);
 	entry.function(&plugin);
