@@ -102,6 +102,8 @@ percpu_modes(test_dlopen)
 foreach(kind unnamed named)
   add_library(early_${kind} SHARED faults/early.c)
   target_include_directories(early_${kind} PRIVATE ${PROJECT_SOURCE_DIR}/include)
+  target_compile_definitions(early_${kind}
+    PRIVATE $<TARGET_PROPERTY:percpu,INTERFACE_COMPILE_DEFINITIONS>)
   percpu_warnings(early_${kind})
 endforeach()
 target_link_options(early_unnamed PRIVATE -Wl,-z,initfirst)
