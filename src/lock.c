@@ -12,7 +12,7 @@
  *	if (closed == 0 && held == 0) held = me;
  *
  * and from elsewhere by closed = me (an atomic), fence, wait until held is 0. A shared slot, and
- * every slot of a lock that cannot fence (its bound is 0), is taken by an atomic on held.
+ * every slot of a lock that cannot fence (its cpu_words are NULL), is taken by an atomic on held.
  *
  *   M1  One holder. Let S be a sequence on the slot's CPU and T a taker whose fence has returned.
  *       The fence interrupts S's CPU, or S's thread is not on a CPU; either is a full barrier
@@ -65,18 +65,18 @@ enum { EMPTY, READY, DESTROYED };
 
 static struct percpu__lock_words *words_of(const struct percpu_lock *lock, unsigned slot)
 {
-	return percpu__slot(lock->handle.base, slot);
+	return percpu__slot(lock->words, slot);
 }
 
 static bool ready(const struct percpu_lock *lock)
 {
-	return __atomic_load_n(&lock->handle.flags, __ATOMIC_ACQUIRE) == READY;
+	return __atomic_load_n(&lock->state, __ATOMIC_ACQUIRE) == READY;
 }
 
 /* Is this a slot that sequences take? */
 static bool on_cpu(const struct percpu_lock *lock, unsigned slot)
 {
-	return slot < lock->handle.bound;
+	return lock->cpu_words && slot < percpu__rt_writable.bound;
 }
 
 static int make_ready_locked(struct percpu_lock *lock)
@@ -87,12 +87,12 @@ static int make_ready_locked(struct percpu_lock *lock)
 
 	if (result != 0)
 		return result;
-	lock->handle.base = base;
+	lock->words = base;
 	lock->generation = percpu__generation();
 	/* Before READY: who finds the lock ready must know in which way its CPU slots are taken. */
-	if (percpu__has_fence())
-		__atomic_store_n(&lock->handle.bound, percpu__rt_writable.bound, __ATOMIC_RELEASE);
-	__atomic_store_n(&lock->handle.flags, READY, __ATOMIC_RELEASE);
+	if (percpu__has_fence() && percpu__rt_writable.bound > 0)
+		__atomic_store_n(&lock->cpu_words, base, __ATOMIC_RELEASE);
+	__atomic_store_n(&lock->state, READY, __ATOMIC_RELEASE);
 	return 0;
 }
 
@@ -103,10 +103,10 @@ static COLD int make_ready(struct percpu_lock *lock)
 	int result;
 
 	percpu__lock(&saved);
-	if (lock->handle.flags == DESTROYED)
+	if (lock->state == DESTROYED)
 		result = -EINVAL;
 	else
-		result = lock->handle.flags == READY ? 0 : make_ready_locked(lock);
+		result = lock->state == READY ? 0 : make_ready_locked(lock);
 	percpu__unlock(&saved);
 	return result;
 }
@@ -253,14 +253,25 @@ static int take_shared(struct percpu_lock *lock)
 	return -EBUSY;
 }
 
+/* This CPU's slot, as sequences answer, after some more attempts than one. */
+static int take_on_cpu(struct percpu_lock *lock)
+{
+	int slot = PERCPU__ABORTED_ONCE;
+
+	for (int left = PERCPU__ATTEMPTS; left > 0 && slot == PERCPU__ABORTED_ONCE; left--)
+		slot = percpu__lock_on_cpu(lock);
+	return slot;
+}
+
 COLD int percpu__lock_try_cold(struct percpu_lock *lock)
 {
 	int result = prepare(lock);
-	uint32_t slot;
+	int slot;
 
 	if (result != 0)
 		return result;
-	return percpu__lock_on_cpu(lock, &slot) ? (int)slot : take_shared(lock);
+	slot = take_on_cpu(lock);
+	return slot >= 0 ? slot : take_shared(lock);
 }
 
 /* When all are held, one waits for the thread's own shared slot: any would do. */
@@ -295,26 +306,28 @@ COLD int percpu__unlock_cold(struct percpu_lock *lock, int slot)
 
 int percpu__lock_outline(struct percpu_lock *lock)
 {
-	uint32_t slot;
+	int slot;
 
 	if (UNLIKELY(!lock))
 		return -EINVAL;
 	INVARIANT("M5", !holds_a_slot(lock));
-	return percpu__lock_on_cpu(lock, &slot) ? (int)slot : percpu__lock_cold(lock);
+	slot = percpu__lock_on_cpu(lock);
+	return slot >= 0 ? slot : percpu__lock_cold(lock);
 }
 
 int percpu__lock_try_outline(struct percpu_lock *lock)
 {
-	uint32_t slot;
+	int slot;
 
 	if (UNLIKELY(!lock))
 		return -EINVAL;
-	return percpu__lock_on_cpu(lock, &slot) ? (int)slot : percpu__lock_try_cold(lock);
+	slot = percpu__lock_on_cpu(lock);
+	return slot >= 0 ? slot : percpu__lock_try_cold(lock);
 }
 
 int percpu__unlock_outline(struct percpu_lock *lock, int slot)
 {
-	INVARIANT("M5", !lock || (unsigned)slot >= lock->handle.bound ||
+	INVARIANT("M5", !lock || !on_cpu(lock, (unsigned)slot) ||
 				mine(&words_of(lock, (unsigned)slot)->held));
 	return __builtin_expect(lock != NULL, 1) ? percpu__unlock_on_cpu(lock, slot) : -EINVAL;
 }
@@ -423,9 +436,9 @@ int percpu_lock_destroy(struct percpu_lock *lock)
 	INVARIANT("M5", !held_by_anybody(lock));
 	if (held_by_anybody(lock))
 		return -EBUSY;
-	base = lock->handle.base;
-	lock->handle.bound = 0;
-	lock->handle.base = NULL;
-	__atomic_store_n(&lock->handle.flags, DESTROYED, __ATOMIC_RELEASE);
+	base = lock->words;
+	lock->cpu_words = NULL;
+	lock->words = NULL;
+	__atomic_store_n(&lock->state, DESTROYED, __ATOMIC_RELEASE);
 	return percpu_free(base);
 }

@@ -74,8 +74,7 @@ struct percpu__rt percpu__rt_writable;
 long percpu__rseq_offset_writable;
 #endif
 
-__thread struct percpu__shared percpu__shared
-	__attribute__((tls_model("initial-exec"))) = {.nobody = UINTPTR_MAX};
+__thread struct percpu__shared percpu__shared __attribute__((tls_model("initial-exec")));
 uint32_t percpu__shared_epoch = 1;
 
 __thread struct percpu__self percpu__self
@@ -236,11 +235,8 @@ bool percpu__thread_slow(void)
 	if (ready) {
 		if (percpu__self.state == NEW)
 			register_thread();
-		if (percpu__shared.id == 0) {
+		if (percpu__shared.id == 0)
 			percpu__shared.id = percpu__thread_number();
-			__atomic_signal_fence(__ATOMIC_RELEASE);
-			percpu__shared.nobody = 0;
-		}
 		(void)percpu__shared_move();
 		percpu__shared_new_epoch();
 		percpu__shared.epoch = __atomic_load_n(&percpu__shared_epoch, __ATOMIC_RELAXED);

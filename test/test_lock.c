@@ -356,7 +356,7 @@ TEST(threads_without_a_cpu_slot_are_mixed_in)
 PROBE(storms_in_this_mode)
 {
 	storm(20000, 2, 3);
-	CHECK(*probe_argument != '0' || lock.handle.bound == 0);
+	CHECK(*probe_argument != '0' || !lock.cpu_words);
 }
 
 TEST(locks_exclude_in_the_other_modes)
@@ -497,7 +497,7 @@ TEST(slot_stays_closed_where_the_fence_fails)
 	int slot;
 
 	begin();
-	if (lock.handle.bound == 0)
+	if (!lock.cpu_words)
 		test_skip("this mode needs no fence");
 	fault_arm(FAULT_MEMBARRIER, 1, FAULT_ALWAYS, EPERM);
 	errno = 12345;
@@ -724,7 +724,7 @@ static void *hold_over_fork(void *arg)
 
 static void look_at_locks_in_child(void *arg)
 {
-	const struct percpu__lock_words *words = lock.handle.base;
+	const struct percpu__lock_words *words = lock.words;
 	struct work work = {500, 0};
 	int slot;
 

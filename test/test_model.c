@@ -23,15 +23,20 @@ static int is_of_stacks(enum pseudo_op op)
 	return (op >= PSEUDO_STACK_POP && op <= PSEUDO_VALUES_PUSH) || op == PSEUDO_STACK_DRAIN;
 }
 
+static int is_of_locks(enum pseudo_op op)
+{
+	return op == PSEUDO_LOCK || op == PSEUDO_LOCK_TAKE;
+}
+
 /*
- * Tops of stacks are for those that know what lies below. A list that may be empty is not for
+ * Locks are for their own kind. Tops of stacks are for those that know what lies below. A list that may be empty is not for
  * those that make pointers by adding.
  */
 static int go_together(enum pseudo_op a, enum pseudo_op b)
 {
 	if (a == PSEUDO_LIST_TAKE || b == PSEUDO_LIST_TAKE)
 		return needs_pointers(a) && needs_pointers(b);
-	return is_of_stacks(a) == is_of_stacks(b);
+	return is_of_stacks(a) == is_of_stacks(b) && is_of_locks(a) == is_of_locks(b);
 }
 
 /* A scenario that must come out right; otherwise it is printed and fails. */
@@ -57,6 +62,7 @@ static void one_call_each(struct scenario *scenario, enum pseudo_op a, enum pseu
 	enum content content = needs_pointers(a) || needs_pointers(b) || needs_pointers(handler)
 				       ? POINTERS
 			       : is_of_stacks(a) ? STACKS
+			       : is_of_locks(a)  ? LOCKS
 						 : NUMBERS;
 
 	scenario_init(scenario, content);
@@ -239,6 +245,19 @@ TEST_EVERY_PAIR_AND_HANDLER(stack_pop, PSEUDO_STACK_POP)
 TEST_EVERY_PAIR_AND_HANDLER(stack_push, PSEUDO_STACK_PUSH)
 TEST_EVERY_PAIR_AND_HANDLER(values_pop, PSEUDO_VALUES_POP)
 TEST_EVERY_PAIR_AND_HANDLER(values_push, PSEUDO_VALUES_PUSH)
+TEST_EVERY_PAIR_AND_HANDLER(lock, PSEUDO_LOCK)
+
+/* B takes the slot of CPU 0 from wherever it is, while A and a handler on top of it lock. */
+TEST(M1_a_slot_that_was_taken_from_outside_has_one_holder)
+{
+	struct scenario scenario;
+
+	one_call_each(&scenario, PSEUDO_LOCK, PSEUDO_LOCK_TAKE, PSEUDO_LOCK);
+	must_be_right(&scenario);
+	scenario_call(&scenario, ACTOR_A, PSEUDO_LOCK);
+	must_be_right(&scenario);
+	report();
+}
 
 /* B takes what is in the slot of CPU 0, while A and a handler on top of it work there or not. */
 TEST(I9_a_drainer_takes_each_node_and_item_once)
@@ -560,6 +579,23 @@ TEST(checker_finds_drain_without_a_fence)
 
 	one_call_each(&scenario, PSEUDO_LIST_DRAIN, PSEUDO_LIST_POP, PSEUDO_OPS);
 	must_be_found(&scenario, MISTAKE_DRAINED_WITHOUT_FENCE);
+}
+
+/* A locks on CPU 0 while B, on the other one, takes that slot. */
+TEST(checker_finds_lock_that_looks_at_closed_outside)
+{
+	struct scenario scenario;
+
+	one_call_each(&scenario, PSEUDO_LOCK, PSEUDO_LOCK_TAKE, PSEUDO_OPS);
+	must_be_found(&scenario, MISTAKE_LOCK_CLOSED_OUTSIDE);
+}
+
+TEST(checker_finds_slot_taken_without_a_fence)
+{
+	struct scenario scenario;
+
+	one_call_each(&scenario, PSEUDO_LOCK_TAKE, PSEUDO_LOCK, PSEUDO_OPS);
+	must_be_found(&scenario, MISTAKE_TAKEN_WITHOUT_FENCE);
 }
 
 TEST(checker_finds_commit_that_is_not_last)

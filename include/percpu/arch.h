@@ -68,7 +68,8 @@
 #if !defined(ARCH_ARM) || !defined(ARCH_CPU) || !defined(ARCH_CPU_A) || !defined(ARCH_SLOT) ||     \
 	!defined(ARCH_LEAVE_UNLESS_BELOW) || !defined(ARCH_SCALE_A) ||                             \
 	!defined(ARCH_SCALE_SLOT) || !defined(ARCH_ADD_BASE) || !defined(ARCH_ADD_BASE_B) ||       \
-	!defined(ARCH_HANDLE_BOUND) || !defined(ARCH_ADD_HANDLE_BASE)
+	!defined(ARCH_HANDLE_BOUND) || !defined(ARCH_ADD_HANDLE_BASE) ||                           \
+	!defined(ARCH_ADD_HANDLE_BASE_OR_LEAVE)
 #error "percpu: arch file incomplete: entering a sequence and finding the slot"
 #endif
 #if !defined(ARCH_DO_ADD) || !defined(ARCH_DO_AND) || !defined(ARCH_DO_OR)
@@ -88,7 +89,7 @@
 	!defined(ARCH_LEAVE_IF_NE_BY) || !defined(ARCH_LEAVE_IF_POINTER_NE) ||                     \
 	!defined(ARCH_LOAD_POINTER) || !defined(ARCH_STORE_POINTER) ||                             \
 	!defined(ARCH_STORE_FOLLOWING) || !defined(ARCH_STORE_NEXT) || !defined(ARCH_COPY) ||      \
-	!defined(ARCH_DELAY)
+	!defined(ARCH_LEAVE_UNLESS_BOTH_NULL) || !defined(ARCH_DELAY)
 #error "percpu: arch file incomplete: bodies of sequences"
 #endif
 #if !defined(ARCH_LOAD_SECOND_B) || !defined(ARCH_LEAVE_IF_CLOSED) || !defined(ARCH_STORE_NULL) || \

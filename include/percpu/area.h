@@ -72,9 +72,6 @@ struct percpu__shared {
 	size_t offset;
 	uint32_t epoch; /* 0: no slot chosen yet */
 	uintptr_t id;   /* the thread's number, never another's in this process; 0: none yet */
-	/* What a lock's word of nobody holds: 0. While the thread has no number it is what no word
-	 * ever is, so that its sequences are refused without a look of their own. */
-	uintptr_t nobody;
 };
 extern __thread struct percpu__shared percpu__shared __attribute__((tls_model("initial-exec")));
 extern uint32_t percpu__shared_epoch;

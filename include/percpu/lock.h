@@ -49,15 +49,16 @@ extern "C" {
 #endif
 
 struct percpu_lock {
-	struct percpu__handle handle; /* bound 0: sequences take no slot of it */
-	uint32_t generation;          /* of the process that looked after the holders last */
-	uint32_t reserved;
+	void *cpu_words; /* as words, if sequences take CPU slots of it, otherwise NULL */
+	void *words;     /* those of slot 0, struct percpu__lock_words */
+	uint32_t state;
+	uint32_t generation; /* of the process that looked after the holders last */
 };
 
 /* A lock that works before any init call: static PERCPU_LOCK(lock); */
 #define PERCPU_LOCK_INIT                                                                           \
 	{                                                                                          \
-		{NULL, 0, 0}, 0, 0                                                                 \
+		NULL, NULL, 0, 0                                                                   \
 	}
 #define PERCPU_LOCK(name) struct percpu_lock name = PERCPU_LOCK_INIT
 
@@ -83,31 +84,19 @@ int percpu__unlock_outline(struct percpu_lock *lock, int slot);
 int percpu__unlock_cold(struct percpu_lock *lock, int slot);
 void percpu__lock_wake(struct percpu_lock *lock, struct percpu__lock_words *words);
 
-#if PERCPU__WORD_MAX == 8
-#define PERCPU__SEQ_TAKE percpu__seq_cmpxchg2_below_8
-#else
-#define PERCPU__SEQ_TAKE percpu__seq_cmpxchg2_below_4
-#endif
-
-/* Takes the slot of this CPU if nobody has it. */
-PERCPU__INLINE bool percpu__lock_on_cpu(struct percpu_lock *lock, uint32_t *slot)
+/* Takes the slot of this CPU if nobody has it: the slot, or below 0 what a sequence answers. */
+PERCPU__INLINE int percpu__lock_on_cpu(struct percpu_lock *lock)
 {
-	uint32_t bound = __atomic_load_n(&lock->handle.bound, __ATOMIC_ACQUIRE);
-	/* A number, because it may be NULL, while the bound is 0. */
-	uintptr_t words = (uintptr_t)lock->handle.base;
+	uintptr_t me = percpu__shared.id;
+	int slot;
 
-	if (__builtin_expect(
-		    PERCPU__SEQ_TAKE(bound,
-				     (void *)(words + offsetof(struct percpu__lock_words, held)), 0,
-				     percpu__shared.id,
-				     (void *)(words + offsetof(struct percpu__lock_words, closed)),
-				     percpu__shared.nobody, slot) <= 0,
-		    0))
-		return false;
+	if (__builtin_expect(me == 0, 0))
+		return PERCPU__UNAVAILABLE;
+	slot = percpu__seq_lock(&lock->cpu_words, me);
 	/* With what the sequence read. Pairs with the release in percpu__unlock_on_cpu() and in
 	 * percpu_unlock_remote(). */
 	__atomic_thread_fence(__ATOMIC_ACQUIRE);
-	return true;
+	return slot;
 }
 
 /*
@@ -116,7 +105,7 @@ PERCPU__INLINE bool percpu__lock_on_cpu(struct percpu_lock *lock, uint32_t *slot
  */
 PERCPU__INLINE int percpu__unlock_on_cpu(struct percpu_lock *lock, int slot)
 {
-	struct percpu__lock_words *words = (struct percpu__lock_words *)lock->handle.base;
+	struct percpu__lock_words *words = (struct percpu__lock_words *)lock->cpu_words;
 
 	/* The process's bound is in a register in loops; a lock without CPU slots gave none out. */
 	if (__builtin_expect((unsigned)slot >= percpu__rt.bound || !words, 0))
@@ -144,11 +133,12 @@ PERCPU__INLINE int percpu_lock(struct percpu_lock *lock)
 #if defined(PERCPU_OUTLINE) || defined(PERCPU_DEBUG)
 	return percpu__lock_outline(lock);
 #else
-	uint32_t slot;
+	int slot;
 
 	if (__builtin_expect(!lock, 0))
 		return -EINVAL;
-	return percpu__lock_on_cpu(lock, &slot) ? (int)slot : percpu__lock_cold(lock);
+	slot = percpu__lock_on_cpu(lock);
+	return __builtin_expect(slot >= 0, 1) ? slot : percpu__lock_cold(lock);
 #endif
 }
 
@@ -162,11 +152,12 @@ PERCPU__INLINE int percpu_trylock(struct percpu_lock *lock)
 #if defined(PERCPU_OUTLINE) || defined(PERCPU_DEBUG)
 	return percpu__lock_try_outline(lock);
 #else
-	uint32_t slot;
+	int slot;
 
 	if (__builtin_expect(!lock, 0))
 		return -EINVAL;
-	return percpu__lock_on_cpu(lock, &slot) ? (int)slot : percpu__lock_try_cold(lock);
+	slot = percpu__lock_on_cpu(lock);
+	return __builtin_expect(slot >= 0, 1) ? slot : percpu__lock_try_cold(lock);
 #endif
 }
 

@@ -22,7 +22,8 @@
  *	ABORTED         PERCPU__ATTEMPTS aborts in a row (I6): use a shared slot, or report
  *
  * The read-modify-write forms return a bool instead: false (not done: unavailable or aborted once)
- * sends them to a shared slot at once, where an addition counts just the same.
+ * sends them to a shared slot at once, where an addition counts just the same. A lock's answers
+ * with the slot (0 and above), or with REFUSED, UNAVAILABLE or ABORTED_ONCE.
  *
  * No sequence promises an order to other CPUs. All but the counter's add are compiler barriers.
  */
@@ -84,6 +85,7 @@ extern const long percpu__rseq_offset;
 #define PERCPU__ABORTED 0
 #define PERCPU__UNAVAILABLE (-1)
 #define PERCPU__REFUSED (-2)
+#define PERCPU__ABORTED_ONCE (-3)
 
 /* The longest copy inside a sequence, in bytes: longer ones would be aborted for ever. */
 #define PERCPU__COPY_MAX 256
@@ -157,13 +159,13 @@ extern const long percpu__rseq_offset;
 	"3:\n\t" PERCPU__POINT(5)								\
 	PERCPU__COLD_BEGIN									\
 	PERCPU__ABORT_ENTRY(name) ARCH_RETRY("1b") ARCH_JUMP("3b")				\
-	"6:\n\t" ARCH_ANSWER("-1") ARCH_JUMP("3b")						\
+	"6:\n\t" ARCH_ANSWER("left", "-1") ARCH_JUMP("3b")					\
 	PERCPU__COLD_END
 #define PERCPU__LEAVE_OR_REFUSE(name)								\
 	PERCPU__LEAVE(name)									\
 	PERCPU__EXIT_POINT("2b", "7f")								\
 	PERCPU__COLD_BEGIN									\
-	"7:\n\t" ARCH_ANSWER("-2") ARCH_JUMP("3b")						\
+	"7:\n\t" ARCH_ANSWER("left", "-2") ARCH_JUMP("3b")					\
 	PERCPU__COLD_END
 
 #define PERCPU__OUT [left] ARCH_C_BUDGET(left), [slot] "=&r"(*slot)
@@ -287,19 +289,13 @@ extern const long percpu__rseq_offset;
 		return left;									\
 	}
 
-/*
- * if (*p == expect && *p2 == expect2) *p = value; both words in the same slot. With the bound of an
- * object that is ready, or of one that is not and has the bound 0.
- */
+/* if (*p == expect && *p2 == expect2) *p = value; both words in the same slot. */
 #define PERCPU__DEFINE_CMPXCHG2(w, type)							\
-	PERCPU__INLINE int percpu__seq_cmpxchg2_below_##w(uint32_t bound_, void *base,		\
-							  type expect, type value,		\
-							  void *base2, type expect2,		\
-							  uint32_t *slot)			\
+	PERCPU__INLINE int percpu__seq_cmpxchg2_##w(void *base, type expect, type value,	\
+						    void *base2, type expect2, uint32_t *slot)	\
 	{											\
-		struct percpu__rt rt = percpu__rt;						\
+		const struct percpu__rt rt = percpu__rt;					\
 		int left = PERCPU__ATTEMPTS;							\
-		rt.bound = bound_;								\
 		__asm__ volatile(PERCPU__ENTER PERCPU__FIND_TWO					\
 				 ARCH_LEAVE_IF_NE_B(w, "expect2", "7f")				\
 				 ARCH_LEAVE_IF_NE(w, "expect", "7f")				\
@@ -312,12 +308,6 @@ extern const long percpu__rseq_offset;
 				   [value] ARCH_C_IN_##w(value)					\
 				 : PERCPU__CLOBBER, ARCH_CLOBBER_B "memory");			\
 		return left;									\
-	}											\
-	PERCPU__INLINE int percpu__seq_cmpxchg2_##w(void *base, type expect, type value,	\
-						    void *base2, type expect2, uint32_t *slot)	\
-	{											\
-		return percpu__seq_cmpxchg2_below_##w(percpu__rt.bound, base, expect, value,	\
-						      base2, expect2, slot);			\
 	}
 
 /* if (*p == expect) { *p2 = first, where nobody looks yet; *p = value; } */
@@ -588,6 +578,40 @@ PERCPU__INLINE int percpu__seq_values_pop(const struct percpu__handle *handle, v
 #undef PERCPU__ENTER_HANDLE
 
 /*
+ * A slot of a lock is two words, { held, closed }: if (held == 0 && closed == 0) held = me. words
+ * points to those of slot 0, and is read inside the range; NULL: sequences take none. One attempt
+ * and one number, the slot or why not, because the answer is looked at in the hottest of loops.
+ */
+PERCPU__INLINE int percpu__seq_lock(void *const *words, uintptr_t me)
+{
+	PERCPU__DELAYS_LOCAL
+	const long offset = percpu__rseq_offset;
+	const uint32_t bound = percpu__rt.bound;
+	int slot;
+	__asm__ volatile(PERCPU__DESCRIPTOR
+			 PERCPU__EXIT_POINT("2f", "6f")
+			 ARCH_ARM("5b")
+			 "2:\n\t" PERCPU__POINT(1) ARCH_CPU(ARCH_SLOT)
+			 ARCH_LEAVE_UNLESS_BELOW(ARCH_SLOT, "%[bound]", "6f")
+			 PERCPU__POINT(2) ARCH_SCALE_SLOT
+			 ARCH_ADD_HANDLE_BASE_OR_LEAVE("6f") PERCPU__POINT(3)
+			 ARCH_LEAVE_UNLESS_BOTH_NULL("7f")
+			 PERCPU__POINT(4) ARCH_STORE_POINTER("me")
+			 "3:\n\t" PERCPU__POINT(5)
+			 PERCPU__EXIT_POINT("2b", "7f")
+			 PERCPU__COLD_BEGIN
+			 PERCPU__ABORT_ENTRY("lock") ARCH_ANSWER("slot", "-3") ARCH_JUMP("3b")
+			 "6:\n\t" ARCH_ANSWER("slot", "-1") ARCH_JUMP("3b")
+			 "7:\n\t" ARCH_ANSWER("slot", "-2") ARCH_JUMP("3b")
+			 PERCPU__COLD_END
+			 : [slot] "=&r"(slot)
+			 : [rseq] ARCH_C_RSEQ(offset), [bound] ARCH_C_BOUND(bound),
+			   ARCH_C_HANDLE(words), [me] ARCH_C_IN_POINTER(me) PERCPU__DELAYS
+			 : PERCPU__CLOBBER, ARCH_CLOBBER_B "memory");
+	return slot;
+}
+
+/*
  * if (*p == expect) { copy size bytes from source to p2, where nobody looks yet; *p = value; }
  * At most PERCPU__COPY_MAX bytes (the caller checks); words are pointer-sized.
  */
@@ -655,19 +679,11 @@ PERCPU__INLINE int percpu__seq_copy_commit(void *base, uintptr_t expect, uintptr
 		(void)base, (void)expect, (void)value, (void)previous, (void)slot;                 \
 		return PERCPU__UNAVAILABLE;                                                        \
 	}                                                                                          \
-	PERCPU__INLINE int percpu__seq_cmpxchg2_below_##w(uint32_t bound, void *base, type expect, \
-							  type value, void *base2, type expect2,   \
-							  uint32_t *slot)                          \
-	{                                                                                          \
-		(void)bound, (void)base, (void)expect, (void)value, (void)base2, (void)expect2,    \
-			(void)slot;                                                                \
-		return PERCPU__UNAVAILABLE;                                                        \
-	}                                                                                          \
 	PERCPU__INLINE int percpu__seq_cmpxchg2_##w(void *base, type expect, type value,           \
 						    void *base2, type expect2, uint32_t *slot)     \
 	{                                                                                          \
-		return percpu__seq_cmpxchg2_below_##w(0, base, expect, value, base2, expect2,      \
-						      slot);                                       \
+		(void)base, (void)expect, (void)value, (void)base2, (void)expect2, (void)slot;     \
+		return PERCPU__UNAVAILABLE;                                                        \
 	}
 
 PERCPU__DEFINE_SEQUENCES(1, uint8_t)
@@ -726,6 +742,12 @@ PERCPU__INLINE int percpu__seq_values_pop(const struct percpu__handle *handle, v
 					  size_t size, size_t room, uintptr_t *next)
 {
 	(void)handle, (void)target, (void)size, (void)room, (void)next;
+	return PERCPU__UNAVAILABLE;
+}
+
+PERCPU__INLINE int percpu__seq_lock(void *const *words, uintptr_t me)
+{
+	(void)words, (void)me;
 	return PERCPU__UNAVAILABLE;
 }
 

@@ -105,8 +105,8 @@ static inline unsigned call_index(unsigned actor, unsigned call)
 }
 
 /* A scenario with initial memory and no calls. Lists need pointers, stacks
- * tops and limits, the rest numbers. */
-enum content { NUMBERS, POINTERS, STACKS };
+ * tops and limits, locks words that are 0, the rest numbers. */
+enum content { NUMBERS, POINTERS, STACKS, LOCKS };
 #define STACK_LIMIT 2
 void scenario_init(struct scenario *scenario, enum content content);
 

@@ -62,6 +62,26 @@ const struct mistake_program mistakes[MISTAKES] = {
 		STORE(Q, ZERO),
 		DONE(SEEN) }, .start = 0, .post_commit = 0, .restart = 0 } },
 
+	[MISTAKE_LOCK_CLOSED_OUTSIDE] = { PSEUDO_LOCK, { "bad lock", {
+		FIND_SLOT,
+		SECOND(Q, P),
+		LOAD(I, Q),
+		REFUSE_IF_DIFFERENT(I, ZERO, ZERO),
+		ARM,
+		FIND_SLOT,
+		LOAD(SEEN, P),
+		REFUSE_IF_DIFFERENT(SEEN, ZERO, ZERO),
+		COMMIT(P, VALUE),
+		DONE(ZERO) }, .start = 7, .post_commit = 13, .restart = 6 } },
+
+	[MISTAKE_TAKEN_WITHOUT_FENCE] = { PSEUDO_LOCK_TAKE, { "bad take", {
+		COPY(CPU, SHARED),
+		SLOT(P, BASE),
+		SECOND(Q, P),
+		STORE(Q, VALUE),
+		LOAD(SEEN, P),
+		DONE(SEEN) }, .start = 0, .post_commit = 0, .restart = 0 } },
+
 	[MISTAKE_COMMIT_NOT_LAST] = { PSEUDO_STORE_COMMIT, { "bad store", {
 		ARM,
 		FIND_SLOT,

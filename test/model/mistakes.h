@@ -19,6 +19,10 @@ enum mistake {
 	MISTAKE_LIMIT_LOADED_LAST,
 	/* drain: takes what a sequence under way may be taking */
 	MISTAKE_DRAINED_WITHOUT_FENCE,
+	/* lock: closed is looked at before the range */
+	MISTAKE_LOCK_CLOSED_OUTSIDE,
+	/* take: goes in beside a sequence under way */
+	MISTAKE_TAKEN_WITHOUT_FENCE,
 	/* store_commit: publishes first, then writes what it has published: two live stores */
 	MISTAKE_COMMIT_NOT_LAST,
 	/* store_commit: writes before it compares, when the word may be live already */

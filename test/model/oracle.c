@@ -203,6 +203,11 @@ static struct meaning apply(struct image *image, enum pseudo_op op, const uint64
 		return stack_push(image, word, arg, op);
 	case PSEUDO_STACK_DRAIN:
 		return stack_drain(image, word);
+	case PSEUDO_LOCK:
+		return replace(word, arg, old == 0 && word[1] == 0, 0);
+	case PSEUDO_LOCK_TAKE:
+		word[1] = (uint8_t)arg[R_VALUE];
+		return done(old);
 	default:
 		return (struct meaning){0, 0};
 	}

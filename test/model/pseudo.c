@@ -178,6 +178,16 @@ const struct pseudo_program pseudo_programs[PSEUDO_OPS] = {
 		COMMIT(P, NEXT),
 		DONE(ZERO) }, RANGE(14) },
 
+	[PSEUDO_LOCK] = { "lock", {
+		ENTER,
+		SECOND(Q, P),
+		LOAD(I, Q),
+		LOAD(SEEN, P),
+		OR(SEEN, SEEN, I),
+		REFUSE_IF_DIFFERENT(SEEN, ZERO, ZERO),
+		COMMIT(P, VALUE),
+		DONE(ZERO) }, RANGE(6) },
+
 	[PSEUDO_TXN_ADD] = { "txn add", {
 		ENTER,
 		LOAD(SEEN, P),
@@ -249,6 +259,16 @@ const struct pseudo_program pseudo_stack_drain = { "drain", {
 	GOTO_IF_EQUAL(SEEN, ZERO, +2),
 	DONE(I),
 	DONE(ZERO) }, .start = 0 };
+
+/* What it reads is who holds the slot besides. */
+const struct pseudo_program pseudo_lock_take = { "take", {
+	COPY(CPU, SHARED),
+	SLOT(P, BASE),
+	SECOND(Q, P),
+	STORE(Q, VALUE),
+	FENCE,
+	LOAD(SEEN, P),
+	DONE(SEEN) }, .start = 0 };
 
 const struct pseudo_program pseudo_shared[PSEUDO_OPS] = {
 	[PSEUDO_ADD] = { "shared add", {

@@ -44,6 +44,8 @@ enum pseudo_op {
 	PSEUDO_STACK_PUSH,  /* if (*p < limit) { put value to item *p; *p += count; } */
 	PSEUDO_VALUES_POP,  /* next = *p - room; if (next < limit) copy to source; *p = next */
 	PSEUDO_VALUES_PUSH, /* next = *p + room; if (next <= limit) copy from source; *p = next */
+	/* Locks: *p is held, the word behind it closed. */
+	PSEUDO_LOCK, /* if (held == 0 && closed == 0) held = value */
 	PSEUDO_SEQUENCES,
 	/* Transactions, with their bodies: one commit of each kind. */
 	PSEUDO_TXN_ADD = PSEUDO_SEQUENCES, /* *p += value, the sum is the result */
@@ -51,8 +53,9 @@ enum pseudo_op {
 	PSEUDO_TXN_COPY, /* as COPY_COMMIT */
 	PSEUDO_OPS,
 	/* What a drainer does in another CPU's slot: no sequences. */
-	PSEUDO_LIST_DRAIN, /* close, fence, head = *p, *p = 0, open */
-	PSEUDO_STACK_DRAIN /* the same with the top */
+	PSEUDO_LIST_DRAIN,  /* close, fence, head = *p, *p = 0, open */
+	PSEUDO_STACK_DRAIN, /* the same with the top */
+	PSEUDO_LOCK_TAKE    /* closed = value, fence; held is the result: 0, or wait for that one */
 };
 
 /* How a call ends. Refused, unavailable and aborted change nothing that anybody looks at. */
@@ -175,8 +178,8 @@ extern const struct pseudo_program pseudo_programs[PSEUDO_OPS];
  */
 extern const struct pseudo_program pseudo_shared[PSEUDO_OPS];
 
-/* The drainers, of the slot R_SHARED. */
-extern const struct pseudo_program pseudo_list_drain, pseudo_stack_drain;
+/* The drainers and the taker, of the slot R_SHARED. */
+extern const struct pseudo_program pseudo_list_drain, pseudo_stack_drain, pseudo_lock_take;
 
 /* Memory at addresses origin .. origin + size - 1. */
 struct pseudo_memory {

@@ -28,6 +28,15 @@ static void put_stacks(struct scenario *scenario)
 	}
 }
 
+/* Nobody holds any. */
+static void put_locks(struct scenario *scenario)
+{
+	for (unsigned slot = 0; slot < SLOTS; slot++) {
+		put(scenario, WORD_AT + slot * STRIDE, 0);
+		put(scenario, SECOND_AT + slot * STRIDE, 0);
+	}
+}
+
 /* Each slot has nodes of its own, and is open. */
 static void put_lists(struct scenario *scenario)
 {
@@ -59,6 +68,8 @@ void scenario_init(struct scenario *scenario, enum content content)
 		put_lists(scenario);
 	if (content == STACKS)
 		put_stacks(scenario);
+	if (content == LOCKS)
+		put_locks(scenario);
 	for (i = 0; i < 6; i++)
 		put(scenario, SOURCE_AT + i, 0xc0 + i);
 }
@@ -103,8 +114,10 @@ struct call *scenario_call(struct scenario *scenario, enum actor actor, enum pse
 	call->arg[R_COUNT] = scenario->stacks ? 1 : 2;
 	call->arg[R_ROOM] = 1;
 	call->arg[R_SHARED] = SHARED_SLOT_INDEX;
-	if (op == PSEUDO_LIST_DRAIN || op == PSEUDO_STACK_DRAIN) {
-		call->instead = op == PSEUDO_LIST_DRAIN ? &pseudo_list_drain : &pseudo_stack_drain;
+	if (op > PSEUDO_OPS) {
+		call->instead = op == PSEUDO_LIST_DRAIN    ? &pseudo_list_drain
+				: op == PSEUDO_STACK_DRAIN ? &pseudo_stack_drain
+							   : &pseudo_lock_take;
 		call->arg[R_SHARED] = 0;
 	}
 	return call;

@@ -171,6 +171,17 @@ RUN(values_push)
 	answer(r, left, NO_SLOT, left > 0 ? 0 : next);
 }
 
+/* As often as the others try by themselves. */
+RUN(lock)
+{
+	void *const words = a->base;
+	int slot = PERCPU__ABORTED_ONCE;
+
+	for (int left = PERCPU__ATTEMPTS; left > 0 && slot == PERCPU__ABORTED_ONCE; left--)
+		slot = percpu__seq_lock(&words, (uintptr_t)a->value);
+	answer(r, slot >= 0 ? 1 : slot, (uint32_t)slot, 0);
+}
+
 RUN(copy_commit)
 {
 	uint32_t slot = NO_SLOT;
@@ -211,6 +222,7 @@ const struct seq_op seq_ops[] = {
 	{ "stack_push", POINTER_WIDTH, PSEUDO_STACK_PUSH, false, true, run_stack_push },
 	{ "values_pop", POINTER_WIDTH, PSEUDO_VALUES_POP, false, true, run_values_pop },
 	{ "values_push", POINTER_WIDTH, PSEUDO_VALUES_PUSH, false, true, run_values_push },
+	{ "lock", POINTER_WIDTH, PSEUDO_LOCK, false, false, run_lock },
 };
 /* clang-format on */
 
@@ -256,6 +268,17 @@ static bool of_stack(const struct seq_op *op)
 	return op->op >= PSEUDO_STACK_POP && op->op <= PSEUDO_VALUES_PUSH;
 }
 
+static bool of_lock(const struct seq_op *op)
+{
+	return op->op == PSEUDO_LOCK;
+}
+
+/* Works on a slot of two words and what lies behind them. */
+static bool of_two(const struct seq_op *op)
+{
+	return of_list(op) || of_stack(op) || of_lock(op);
+}
+
 bool seq_case_done(const struct seq_op *op, struct seq_case *c)
 {
 	*c = (struct seq_case){.word = 0x1122334455667788u,
@@ -268,6 +291,8 @@ bool seq_case_done(const struct seq_op *op, struct seq_case *c)
 	c->expect2 = c->second;
 	if (of_list(op))
 		c->word = 1;
+	if (of_lock(op))
+		c->word = 0;
 	if (of_stack(op)) {
 		c->word = 6;
 		c->second = STACK_ROOM / sizeof(void *);
@@ -286,7 +311,9 @@ bool seq_case_refused(const struct seq_op *op, struct seq_case *c)
 		c->word = 0;
 	if (op->op == PSEUDO_STACK_PUSH || op->op == PSEUDO_VALUES_PUSH)
 		c->word = c->second;
-	return compares(op) || of_list(op) || of_stack(op);
+	if (of_lock(op))
+		c->word = c->second;
+	return compares(op) || of_two(op);
 }
 
 static uint64_t edge(unsigned number, unsigned width)
@@ -323,6 +350,8 @@ void seq_case_number(const struct seq_op *op, unsigned number, struct seq_case *
 		c->second = STACK_ROOM / sizeof(void *);
 		c->word = random_word() % (c->second + 1);
 	}
+	if (of_lock(op))
+		c->word = number % 3 == 0 ? UINT64_C(1) << random_word() % bits : 0;
 	c->closed = number % 5 == 4;
 }
 
@@ -363,27 +392,29 @@ void seq_prepare(const struct seq_op *op, const struct seq_case *c, unsigned cha
 		word = (uintptr_t)(window + AT_NODES + (word - 1) * NODE_SIZE);
 	if (of_list(op))
 		behind = c->closed ? UINT64_MAX : 0;
+	if (of_lock(op))
+		behind = c->closed ? UINT64_C(1) << c->second % (8 * op->width) : 0;
 	if (of_stack(op)) {
 		word *= sizeof(void *);
 		behind = c->closed ? 0 : c->second * sizeof(void *);
 	}
 	put(window + AT_WORD, word, op->width);
 	put(second, c->second, op->width);
-	if (of_list(op) || of_stack(op)) {
+	if (of_two(op)) {
 		put(window + AT_DATA, word, op->width);
 		put(window + AT_DATA + op->width, behind, op->width);
 	}
-	*args = (struct seq_args){
-		.value = c->value,
-		.value2 = c->value2,
-		.expect = c->expect,
-		.expect2 = c->expect2,
-		.base = memory + (of_list(op) || of_stack(op) ? AT_DATA : AT_WORD),
-		.base2 = memory + (op->op == PSEUDO_CMPXCHG2 ? AT_SECOND : AT_DATA),
-		.node = window + AT_NODES,
-		.last = window + AT_NODES + c->offset % 2 * NODE_SIZE,
-		.source = window + AT_SOURCE + c->offset % 8,
-		.count = c->count};
+	*args = (struct seq_args){.value = c->value,
+				  .value2 = c->value2,
+				  .expect = c->expect,
+				  .expect2 = c->expect2,
+				  .base = memory + (of_two(op) ? AT_DATA : AT_WORD),
+				  .base2 = memory +
+					   (op->op == PSEUDO_CMPXCHG2 ? AT_SECOND : AT_DATA),
+				  .node = window + AT_NODES,
+				  .last = window + AT_NODES + c->offset % 2 * NODE_SIZE,
+				  .source = window + AT_SOURCE + c->offset % 8,
+				  .count = c->count};
 	args->room = (c->count + sizeof(void *)) / sizeof(void *) * sizeof(void *);
 }
 

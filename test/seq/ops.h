@@ -6,7 +6,7 @@
  * Memory: one window per slot, at the same place in each (bytes from its begin):
  *
  *	  0  guard     32  the word          64  guard    96  the second word    128  guard
- *	160  data: where store_commit and copy_commit store first; or the slot of a list or a
+ *	160  data: where store_commit and copy_commit store first; or the slot of a list, a lock or a
  *	     stack: its two words, and items                                     480  guard
  *	512  node 0   576  node 1   640  source   ...  1024
  *

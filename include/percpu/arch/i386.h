@@ -93,6 +93,11 @@
 	"addl " base ", " ARCH_B "\n\t"
 #define ARCH_HANDLE_BOUND "4(%[handle])"
 #define ARCH_ADD_HANDLE_BASE "addl (%[handle]), " ARCH_A "\n\t"
+#define ARCH_ADD_HANDLE_BASE_OR_LEAVE(label)                                                       \
+	"movl (%[handle]), " ARCH_B "\n\t"                                                                \
+	"testl " ARCH_B ", " ARCH_B "\n\t"                                                                \
+	"jz " label "\n\t"                                                                                \
+	"addl " ARCH_B ", " ARCH_A "\n\t"
 
 /* What a read-modify-write does, as ARCH_RMW spells it. */
 #define ARCH_DO_ADD "add"
@@ -144,6 +149,10 @@
 #define ARCH_LOAD_POINTER(dst) ARCH_LOAD(4, dst)
 #define ARCH_STORE_POINTER(src) ARCH_STORE(4, src)
 
+#define ARCH_LEAVE_UNLESS_BOTH_NULL(label)                                                         \
+	"movl 4(" ARCH_A "), " ARCH_B "\n\t"                                                              \
+	"orl (" ARCH_A "), " ARCH_B "\n\t"                                                                \
+	"jnz " label "\n\t"
 #define ARCH_LEAVE_IF_CLOSED(label)                                                                \
 	"cmpl $0, 4(" ARCH_A ")\n\t"                                                               \
 	"jne " label "\n\t"
@@ -232,7 +241,7 @@
 #define ARCH_POINT_B(p) "movl " p ", " ARCH_B "\n\t"
 
 #define ARCH_JUMP(label) "jmp " label "\n\t"
-#define ARCH_ANSWER(code) "movl $" code ", %[left]\n\t"
+#define ARCH_ANSWER(reg, code) "movl $" code ", %[" reg "]\n\t"
 #define ARCH_RETRY(again)                                                                          \
 	"decl %[left]\n\t"                                                                         \
 	"jnz " again "\n\t"

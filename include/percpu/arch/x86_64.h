@@ -94,6 +94,11 @@
 #define ARCH_ADD_BASE(base) "addq " base ", " ARCH_A "\n\t"
 #define ARCH_HANDLE_BOUND "8(%[handle])"
 #define ARCH_ADD_HANDLE_BASE "addq (%[handle]), " ARCH_A "\n\t"
+#define ARCH_ADD_HANDLE_BASE_OR_LEAVE(label)                                                       \
+	"movq (%[handle]), " ARCH_B "\n\t"                                                                \
+	"testq " ARCH_B ", " ARCH_B "\n\t"                                                                \
+	"jz " label "\n\t"                                                                                \
+	"addq " ARCH_B ", " ARCH_A "\n\t"
 #define ARCH_ADD_BASE_B(base)                                                                      \
 	"movq " ARCH_A ", " ARCH_B "\n\t"                                                          \
 	"addq " base ", " ARCH_B "\n\t"
@@ -124,6 +129,10 @@
 #define ARCH_STORE_POINTER(src) ARCH_STORE(8, src)
 
 /* A list's slot at A: is its second word 0? *A = *node; *node = tmp; *A = NULL. */
+#define ARCH_LEAVE_UNLESS_BOTH_NULL(label)                                                         \
+	"movq 8(" ARCH_A "), " ARCH_B "\n\t"                                                              \
+	"orq (" ARCH_A "), " ARCH_B "\n\t"                                                                \
+	"jnz " label "\n\t"
 #define ARCH_LEAVE_IF_CLOSED(label)                                                                \
 	"cmpq $0, 8(" ARCH_A ")\n\t"                                                               \
 	"jne " label "\n\t"
@@ -211,7 +220,7 @@
 
 /* Outside the range: leaving with an answer, spending one attempt, jumps. */
 #define ARCH_JUMP(label) "jmp " label "\n\t"
-#define ARCH_ANSWER(code) "movl $" code ", %k[left]\n\t"
+#define ARCH_ANSWER(reg, code) "movl $" code ", %k[" reg "]\n\t"
 #define ARCH_RETRY(again)                                                                          \
 	"decl %k[left]\n\t"                                                                        \
 	"jnz " again "\n\t"
