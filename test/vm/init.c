@@ -11,19 +11,14 @@
  *	@ done			the last line
  */
 #define _GNU_SOURCE
-#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/klog.h>
-#include <sys/mount.h>
-#include <sys/reboot.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
-#include <unistd.h>
+
+#include "guest.h"
 
 #define MODULE "percpu_local"
 #define FOLDER "/sys/kernel/debug/" MODULE "/"
@@ -33,14 +28,6 @@
 #define SMALL                                                                                      \
 	"sizes=4096,1000 walk_ops=64000 rounds=3 hot_ops=16384 repetitions=2000 "                  \
 	"storm_interrupts=100"
-
-/* status: 0 or an errno. */
-static int say(const char *step, int status)
-{
-	printf("@ %s: %s\n", step, status ? strerrorname_np(status) : "ok");
-	fflush(stdout);
-	return status;
-}
 
 static int put(const char *path, const char *text)
 {
@@ -226,12 +213,11 @@ static void show_log(void)
 
 static int mount_all(void)
 {
-	mkdir("/proc", 0755);
-	mkdir("/sys", 0755);
-	if (mount("proc", "/proc", "proc", 0, NULL) || mount("sysfs", "/sys", "sysfs", 0, NULL) ||
-	    mount("debugfs", "/sys/kernel/debug", "debugfs", 0, NULL))
-		return errno;
-	return 0;
+	int status = mount_proc_and_sys();
+
+	if (!status && mount("debugfs", "/sys/kernel/debug", "debugfs", 0, NULL))
+		status = errno;
+	return status;
 }
 
 static void run_all(void)
@@ -260,10 +246,6 @@ int main(void)
 	if (!say("mount", mount_all()))
 		run_all();
 	show_log();
-	printf("@ done\n");
-	fflush(stdout);
-	/* The console is emptied by the driver while the program ends. */
-	sync();
-	reboot(RB_POWER_OFF);
+	switch_off();
 	return 1;
 }

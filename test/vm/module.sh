@@ -2,7 +2,6 @@
 # Builds the kernel module for a kernel of Debian, boots that kernel under the emulator with a small
 # init (init.c) that loads, runs and unloads the module in every way, and judges what it printed.
 #	sh module.sh SOURCE_DIR WORK_DIR
-# PERCPU_VM_SECONDS in the environment is the guest's time limit.
 set -eu
 source=$1
 work=$2
@@ -10,16 +9,13 @@ here=$source/test/vm
 . "$source/test/skip.sh"
 # shellcheck source=test/vm/packages.sh
 . "$here/packages.sh"
+# shellcheck source=test/vm/guest.sh
+. "$here/guest.sh"
 # Read by skip.sh.
 # shellcheck disable=SC2034
 test_name=kernel_module
 
-limit=${PERCPU_VM_SECONDS:-600}
-cpus=2
-
-[ "$(uname -m)" = x86_64 ] || skip "the guest is built on x86-64 only"
-need qemu-system-x86_64 qemu-system-x86
-need cpio cpio
+guest_needs
 need make make
 need gcc-12 gcc-12
 need python3 python3
@@ -51,38 +47,15 @@ pack_initramfs()
 	gcc-12 -std=gnu11 -O2 -static "$here/init.c" -o "$work/root/init" ||
 		fail "init.c does not build"
 	strip --strip-debug -o "$work/root/percpu_local.ko" "$work/module/percpu_local.ko"
-	(cd "$work/root" && find . | cpio -o -H newc --quiet) >"$work/initramfs"
-}
-
-# An oops ends the guest. Stalls and lock-ups are not watched for: they would tell of a slow host.
-boot()
-{
-	status=0
-	timeout -k 10 "$limit" qemu-system-x86_64 -accel tcg,thread=multi -cpu max,vendor=GenuineIntel -smp "$cpus" \
-		-m 1G -display none -monitor none -serial stdio -nic none -no-reboot \
-		-kernel "$vm_image" -initrd "$work/initramfs" -append "console=ttyS0 loglevel=1 \
-oops=panic panic=-1 nowatchdog rcupdate.rcu_cpu_stall_suppress=1 preempt=voluntary" \
-		</dev/null >"$work/console" 2>"$work/qemu.log" || status=$?
-	[ ! -s "$work/qemu.log" ] || cat "$work/qemu.log" >&2
-}
-
-show_console()
-{
-	echo "the last lines of $work/console:" >&2
-	tr -d '\r' <"$work/console" | tail -60 >&2
+	guest_pack
 }
 
 build_module
 pack_initramfs
-boot
-[ "$status" -eq 0 ] || {
-	show_console
-	[ "$status" -ne 124 ] || fail "the guest did not end within $limit seconds"
-	fail "the emulator ended with status $status"
-}
-python3 "$here/judge_module" --kernel "$vm_release" --cpus "$cpus" "$work/console" || {
-	show_console
+guest_boot max,vendor=GenuineIntel preempt=voluntary
+python3 "$here/judge_module" --kernel "$vm_release" --cpus "$guest_cpus" "$work/console" || {
+	guest_show
 	fail "Linux $vm_release: see above"
 }
-python3 "$here/judge_module" --kernel "$vm_release" --cpus "$cpus" --spoil "$work/console" ||
+python3 "$here/judge_module" --kernel "$vm_release" --cpus "$guest_cpus" --spoil "$work/console" ||
 	fail "judge_module lets mistakes pass"

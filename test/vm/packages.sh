@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: MIT
-# A kernel of Debian and the headers to build modules for it, unpacked into a cache folder: nothing
-# is installed, and the machine's own state of packages is not changed. Sourced, after ../skip.sh.
+# Kernels of Debian, unpacked into a cache folder: nothing is installed, and the machine's own state
+# of packages is not changed. Sourced, after ../skip.sh. Each sets, or skips with the reason:
 #
-#	vm_kernel	sets
-#		vm_release	the kernel's release, such as 6.1.0-57-amd64
+#	vm_kernel	this Debian's kernel, and the headers to build modules for it
+#		vm_release	its release, such as 6.1.0-57-amd64
 #		vm_image	its file
 #		vm_headers	the folder to build against
-#		or skips, with the reason.
+#	vm_newest_kernel	the one of sid; vm_release and vm_image
 #
 # The cache is ${XDG_CACHE_HOME:-$HOME/.cache}/percpu; it may be removed at any time. Names of
 # packages come from the meta packages. Where the machine's own lists of packages do not know them,
-# lists are fetched into the cache.
+# lists are fetched into the cache; those of sid always, from where the machine's packages are from.
 
 vm_cache=${XDG_CACHE_HOME:-${HOME:-/tmp}/.cache}/percpu
 vm_arch=amd64
@@ -34,6 +34,29 @@ vm__own_lists()
 	esac
 	mkdir -p "$vm_cache/lists/partial" "$vm_cache/apt/archives/partial"
 	vm_apt_options="-o Dir::State::Lists=$vm_cache/lists -o Dir::Cache=$vm_cache/apt"
+	vm__apt apt-get update -q >>"$vm_cache/apt.log"
+}
+
+# The keyring keeps out archives of others that have suites of the same name.
+vm__sid_lists()
+{
+	keyring=/usr/share/keyrings/debian-archive-keyring.gpg
+	case $vm_cache in
+	*[[:space:]]*) return 1 ;;
+	esac
+	[ -e "$keyring" ] && [ -e /etc/os-release ] || return 1
+	mkdir -p "$vm_cache/sid/lists/partial" "$vm_cache/sid/apt/archives/partial"
+	codename=$(sed -n 's/^VERSION_CODENAME=//p' /etc/os-release)
+	# Fields of apt.
+	# shellcheck disable=SC2016
+	apt-get indextargets --format '$(RELEASE) $(COMPONENT) $(REPO_URI)' 'Created-By: Packages' \
+		2>>"$vm_cache/apt.log" |
+		sed -nE "s/^(${codename:-sid}|oldstable|stable|testing|unstable|sid) main //p" |
+		sort -u |
+		sed "s|.*|deb [arch=$vm_arch signed-by=$keyring] & sid main|" >"$vm_cache/sid/sources"
+	vm_apt_options="-o Dir::Etc::SourceList=$vm_cache/sid/sources
+		-o Dir::Etc::SourceParts=/dev/null -o Dir::State::Lists=$vm_cache/sid/lists
+		-o Dir::Cache=$vm_cache/sid/apt -o Acquire::Languages=none"
 	vm__apt apt-get update -q >>"$vm_cache/apt.log"
 }
 
@@ -79,11 +102,12 @@ vm__move_to()
 		mv "$1" "$2"
 }
 
+# vm__newest_cached PREFIX: of the folders.
 vm__newest_cached()
 {
-	newest=$(ls -1td "$vm_cache"/linux-[0-9]*-"$vm_arch" 2>/dev/null | head -1)
+	newest=$(ls -1td "$vm_cache/$1"-[0-9]*-"$vm_arch" 2>/dev/null | head -1)
 	[ -n "$newest" ] || return 1
-	vm_release=${newest##*/linux-}
+	vm_release=${newest##*/"$1"-}
 	echo "apt knows no kernel; using $vm_release of an earlier time"
 }
 
@@ -98,27 +122,73 @@ vm__get()
 			{ vm__own_lists && vm__resolve && vm__fetch "$root.new"; } || return 1
 		vm__move_to "$root.new" "$vm_cache/linux-$vm_release"
 	else
-		vm__newest_cached
+		vm__newest_cached linux
 	fi
 }
 
-vm_kernel()
+# Sets vm_release and vm_packages. In sid the kernel itself has a package of its own.
+vm__resolve_sid()
+{
+	image=$(vm__depends "linux-image-$vm_arch" "linux-image-[0-9].*-$vm_arch" | head -1)
+	[ -n "$image" ] || return 1
+	vm_release=${image#linux-image-}
+	vm_packages=$(vm__depends "$image" 'linux-binary-.*')
+	[ -n "$vm_packages" ]
+}
+
+vm__fetch_sid()
+{
+	root=$vm_cache/sid-$vm_release
+	[ ! -e "$root" ] || return 0
+	rm -rf "$root.new"
+	mkdir -p "$root.new/deb" || return 1
+	# shellcheck disable=SC2086
+	(cd "$root.new/deb" && vm__apt apt-get download -q $vm_packages >>"$vm_cache/apt.log") &&
+		dpkg-deb --fsys-tarfile "$root.new"/deb/linux-binary-*.deb |
+		tar -x -C "$root.new" --strip-components 5 --wildcards '*/vmlinuz' || return 1
+	rm -r "$root.new/deb"
+	mv "$root.new" "$root"
+}
+
+vm__lock()
 {
 	need apt-get apt
 	need dpkg-deb dpkg
 	need flock util-linux
 	mkdir -p "$vm_cache" || fail "cannot make $vm_cache"
-	: >"$vm_cache/apt.log"
 	exec 9>"$vm_cache/lock"
 	flock 9
+	: >"$vm_cache/apt.log"
+}
+
+vm__unlock()
+{
+	flock -u 9
+	exec 9>&-
+}
+
+vm_kernel()
+{
+	vm__lock
 	vm__get || {
 		tail -5 "$vm_cache/apt.log" >&2
 		skip_missing "linux-image-$vm_arch or linux-headers-$vm_arch (to download, not installed)"
 	}
-	flock -u 9
-	exec 9>&-
+	vm__unlock
 	vm_image=$vm_cache/linux-$vm_release/boot/vmlinuz-$vm_release
 	vm_headers=$vm_cache/linux-$vm_release/usr/src/linux-headers-$vm_release
 	[ -e "$vm_image" ] && [ -e "$vm_headers/.config" ] ||
 		fail "$vm_cache/linux-$vm_release is not complete: remove it"
+}
+
+vm_newest_kernel()
+{
+	vm__lock
+	{ vm__sid_lists && vm__resolve_sid && vm__fetch_sid; } || vm__newest_cached sid || {
+		tail -5 "$vm_cache/apt.log" >&2
+		skip_missing "linux-image-$vm_arch of sid (to download, not installed)"
+	}
+	vm__unlock
+	vm_image=$vm_cache/sid-$vm_release/vmlinuz
+	[ -e "$vm_image" ] || fail "$vm_cache/sid-$vm_release is not complete: remove it"
 }
