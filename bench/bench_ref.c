@@ -10,7 +10,7 @@ static struct {
 	_Alignas(2 * BENCH_CACHE_LINE) long n;
 } own[BENCH_MAX_THREADS], shared = {.n = 1};
 
-static struct percpu_ref ref;
+static struct percpu_ref got, tried; /* one for each method */
 
 static inline void atomic_pair(long *n)
 {
@@ -30,14 +30,14 @@ static inline void plain_pair(long *n)
 
 static inline void percpu_pair(void)
 {
-	percpu_ref_get(&ref);
-	percpu_ref_put(&ref);
+	percpu_ref_get(&got);
+	percpu_ref_put(&got);
 }
 
 static inline void tryget_pair(void)
 {
-	if (percpu_ref_tryget_live(&ref))
-		percpu_ref_put(&ref);
+	if (percpu_ref_tryget_live(&tried))
+		percpu_ref_put(&tried);
 }
 
 BENCH_LOOP(loop_plain, long *n_ = &own[w->index].n, plain_pair(n_), )
@@ -47,15 +47,13 @@ BENCH_LOOP(loop_tryget, , tryget_pair(), )
 
 static int open_ref(const struct bench_method *m, const char **why)
 {
-	(void)m;
 	*why = "no memory for a reference count";
-	return percpu_ref_init(&ref, NULL);
+	return percpu_ref_init(m->arg ? &tried : &got, NULL);
 }
 
 static void close_ref(const struct bench_method *m)
 {
-	(void)m;
-	percpu_ref_kill(&ref);
+	percpu_ref_kill(m->arg ? &tried : &got);
 }
 
 static const struct bench_method methods[] = {
@@ -69,7 +67,8 @@ static const struct bench_method methods[] = {
 	 .param = "",
 	 .loop = loop_tryget,
 	 .open = open_ref,
-	 .close = close_ref},
+	 .close = close_ref,
+	 .arg = 1},
 	{.name = "atomic get + put shared", .param = "", .loop = loop_atomic},
 };
 
