@@ -184,7 +184,7 @@ static void wake_if_any(struct percpu_lock *lock, struct percpu__lock_words *wor
 		percpu__lock_wake(lock, words);
 }
 
-/* M3. Returns when the word was 0 once, or may be by now. */
+/* M3. Returns when the word was once what a taker can take, 0 or ABANDONED, or may be by now. */
 static void sleep_on(struct percpu__lock_words *words, const percpu__word *word, bool fenced)
 {
 	const struct timespec a_while = {0, UNFENCED_NS};
@@ -195,7 +195,7 @@ static void sleep_on(struct percpu__lock_words *words, const percpu__word *word,
 	wakes = __atomic_load_n(&words->wakes, __ATOMIC_SEQ_CST);
 	if (fenced && percpu_fence() != 0)
 		limit = &a_while;
-	if (__atomic_load_n(word, __ATOMIC_SEQ_CST) != 0)
+	if (__atomic_load_n(word, __ATOMIC_SEQ_CST) > ABANDONED)
 		futex_wait(&words->wakes, wakes, limit);
 	(void)__atomic_sub_fetch(&words->waiters, 1, __ATOMIC_RELAXED);
 }
@@ -205,7 +205,7 @@ static COLD void wait_for(struct percpu__lock_words *words, const percpu__word *
 	int saved = errno;
 
 	for (int looks = 0; looks < LOOKS; looks++)
-		if (__atomic_load_n(word, __ATOMIC_RELAXED) == 0)
+		if (__atomic_load_n(word, __ATOMIC_RELAXED) <= ABANDONED)
 			return;
 	sleep_on(words, word, fenced);
 	errno = saved;

@@ -109,20 +109,6 @@ static int64_t sum_of_cells(const struct percpu_ref *ref)
 	return sum;
 }
 
-/* The kill's fence has been: nobody is under way in them. */
-static void free_cells(struct percpu_ref *ref)
-{
-	void *base = ref->handle.base;
-	sigset_t saved;
-
-	if (!base)
-		return;
-	ref->handle.base = NULL;
-	percpu__lock(&saved);
-	(void)percpu__free_locked(base);
-	percpu__unlock(&saved);
-}
-
 static bool reached(struct percpu_ref *ref, int64_t count)
 {
 	if (count != 0)
@@ -132,29 +118,45 @@ static bool reached(struct percpu_ref *ref, int64_t count)
 	return true;
 }
 
-int percpu_ref_kill(struct percpu_ref *ref)
+/* Under the library's lock, which fork() takes: a child finds a kill not begun, or done. */
+static int kill_locked(struct percpu_ref *ref, int64_t *count)
 {
 	uint32_t live = LIVE;
 	int64_t sum;
 
-	if (!ref || state_of(ref) == EMPTY || state_of(ref) == DESTROYED)
-		return -EINVAL;
 	if (!__atomic_compare_exchange_n(&ref->handle.flags, &live, KILLING, false,
-					 __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) {
-		INVARIANT("R3", live == LIVE);
+					 __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
 		return -EALREADY;
-	}
 	__atomic_store_n(&ref->handle.bound, 0, __ATOMIC_RELAXED);
 	if (ref->handle.base && percpu_fence() != 0) {
 		__atomic_store_n(&ref->handle.flags, LIVE, __ATOMIC_RELEASE);
 		return -EPERM;
 	}
 	sum = sum_of_cells(ref);
-	free_cells(ref);
+	if (ref->handle.base)
+		(void)percpu__free_locked(ref->handle.base);
+	ref->handle.base = NULL;
 	/* Before the last step, after which the object may be gone. */
 	__atomic_store_n(&ref->handle.flags, DYING, __ATOMIC_RELEASE);
-	(void)reached(ref, add_return(ref, percpu__minus(sum, BIAS + 1)));
+	*count = add_return(ref, percpu__minus(sum, BIAS + 1));
 	return 0;
+}
+
+int percpu_ref_kill(struct percpu_ref *ref)
+{
+	int64_t count = 0;
+	sigset_t saved;
+	int result;
+
+	if (!ref || state_of(ref) == EMPTY || state_of(ref) == DESTROYED)
+		return -EINVAL;
+	percpu__lock(&saved);
+	result = kill_locked(ref, &count);
+	percpu__unlock(&saved);
+	INVARIANT("R3", result != -EALREADY);
+	if (result == 0)
+		(void)reached(ref, count);
+	return result;
 }
 
 COLD void percpu__ref_get_cold(struct percpu_ref *ref)

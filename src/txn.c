@@ -289,6 +289,8 @@ static bool commit_copy(void *p, uintptr_t value, void *to, const void *from, si
 
 /* One transaction at a time is open in a thread that has its signals held off. */
 static __thread struct percpu__sigset signals_before __attribute__((tls_model("initial-exec")));
+/* Transactions on shared slots that are open in this thread: more than one against rule 4. */
+static __thread unsigned shared_open __attribute__((tls_model("initial-exec")));
 
 COLD unsigned percpu__txn_begin_shared(void)
 {
@@ -299,7 +301,9 @@ COLD unsigned percpu__txn_begin_shared(void)
 #if defined(PERCPU_DEBUG)
 	open_once();
 #endif
-	signals_before = before;
+	/* What the outermost one found is what the last one to end puts back. */
+	if (shared_open++ == 0)
+		signals_before = before;
 	return percpu__shared_hold();
 }
 
@@ -309,7 +313,8 @@ COLD void percpu__txn_end_shared(unsigned slot)
 
 	percpu__shared_release(slot);
 	watch.open = false;
-	percpu__signals_release(&before);
+	if (--shared_open == 0)
+		percpu__signals_release(&before);
 }
 
 /* ---- On either ---- */

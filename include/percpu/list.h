@@ -151,7 +151,7 @@ PERCPU__INLINE int percpu_list_push(struct percpu_list *list, struct percpu_list
  * Takes the first node of this CPU's list, or else of a shared one, to *node: 0. Otherwise *node is
  * NULL: -ENOENT: all of these are empty. -EAGAIN: none was found, and one of them could not be
  * looked at just now (it is being drained, another thread is at it, or a debugger or a storm of
- * signals interrupts every attempt). -EINVAL as above.
+ * signals interrupts every attempt). -EINVAL as above: *node stays as it was.
  */
 PERCPU__INLINE int percpu_list_pop(struct percpu_list *list, struct percpu_list_node **node)
 {

@@ -162,7 +162,8 @@ PERCPU__INLINE int percpu_trylock(struct percpu_lock *lock)
 }
 
 /* Gives back what percpu_lock() or percpu_trylock() returned. 0; -EINVAL: NULL, destroyed, or no
- * slot. */
+ * slot; -EPERM: a shared slot that the caller does not hold. A CPU slot that another thread holds is
+ * freed under it: only debug builds notice. A thread that ends keeps what it holds. */
 PERCPU__INLINE int percpu_unlock(struct percpu_lock *lock, int slot)
 {
 #if defined(PERCPU_OUTLINE) || defined(PERCPU_DEBUG)
@@ -181,6 +182,7 @@ PERCPU__INLINE int percpu_unlock(struct percpu_lock *lock, int slot)
  * has succeeded and it was unlocked again.
  */
 int percpu_lock_remote(struct percpu_lock *lock, int slot);
+/* Gives it back. 0; -EINVAL as above; -EPERM: the caller does not hold it in this way. */
 int percpu_unlock_remote(struct percpu_lock *lock, int slot);
 
 /* The copy in a slot that the caller holds: to be written as well. */

@@ -26,7 +26,9 @@
  *	kill                     yes      no               no              yes
  *	init, destroy            yes      no               no              yes
  *
- * In a forked child the references of the parent's other threads are still counted.
+ * In a forked child the references of the parent's other threads are still counted. A kill of
+ * another thread is done in the child or has not begun; behind libc's back (_Fork, clone) it may be
+ * half done, and never end.
  */
 #ifndef PERCPU_REF_H
 #define PERCPU_REF_H

@@ -163,7 +163,7 @@ PERCPU__INLINE int percpu_stack_push(struct percpu_stack *stack, void *item)
  * Takes the last pointer off this CPU's array, or else off a shared one, to *item: 0. Otherwise
  * *item is NULL: -ENOENT: all of these are empty. -EAGAIN: nothing was found, and one of them could
  * not be looked at just now (it is being drained, another thread is at it, or a debugger or a storm
- * of signals interrupts every attempt). -EINVAL as above.
+ * of signals interrupts every attempt). -EINVAL as above: *item stays as it was.
  */
 PERCPU__INLINE int percpu_stack_pop(struct percpu_stack *stack, void **item)
 {

@@ -29,8 +29,9 @@
  *	   percpu_txn_valid() asks half way.
  *	3  No system call. Kernels from 7.0 on do not notice a switch inside one, and updates are
  *	   lost. Debug builds stop with SIGSYS there, where the kernel can do that.
- *	4  No other operation of this library, no transaction inside: the commit is refused then,
- *	   and in the end the body runs on a shared slot. Debug builds stop at a second begin.
+ *	4  No other operation of this library, no transaction inside: on a CPU slot the commit is
+ *	   refused then, and in the end the body runs on a shared slot. Debug builds stop at a
+ *	   second begin.
  *	5  Short: one that is longer than the time between two signals never commits on a CPU slot.
  *	6  One commit or one cancel for each begin, in the same function. A body left by break or
  *	   return is cancelled before; continue tries again.
