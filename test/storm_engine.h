@@ -71,6 +71,7 @@ struct storm_plan {
 	bool by_slot;   /* calls say which slot: each must hold what was put there */
 	bool each_once; /* and saw its count before: 0, 1, 2, ... under mask, each once */
 	bool aborts;    /* calls find out about aborts: there must be some */
+	bool fenced;    /* but not where there is no fence: no CPU slots then (I9) */
 	void (*prepare)(struct storm_plan *plan);
 	void (*watch)(struct storm_plan *plan);
 	/* When all is at rest. contexts: count of them. */
