@@ -525,4 +525,42 @@ TEST(forked_child_has_references_of_its_own)
 	CHECK_EQ(object.released, 1);
 }
 
+static pthread_barrier_t killing;
+
+static void *kill_beside_a_fork(void *arg)
+{
+	struct percpu_ref *ref = arg;
+
+	pthread_barrier_wait(&killing);
+	CHECK_OK(percpu_ref_kill(ref));
+	return NULL;
+}
+
+/* Done by the parent's thread, or not begun and still to be done. */
+static void must_come_to_its_end(void *arg)
+{
+	struct percpu_ref *ref = arg;
+
+	if (!percpu_ref_is_dying(ref))
+		CHECK_OK(percpu_ref_kill(ref));
+	CHECK(percpu_ref_is_zero(ref));
+}
+
+TEST(field_E3_a_kill_that_a_fork_meets_is_done_or_not_begun_in_the_child)
+{
+	CHECK_EQ(pthread_barrier_init(&killing, NULL, 2), 0);
+	for (int i = 0; i < 300; i++) {
+		struct percpu_ref ref;
+		pthread_t killer;
+
+		CHECK_OK(percpu_ref_init(&ref, NULL));
+		CHECK_EQ(pthread_create(&killer, NULL, kill_beside_a_fork, &ref), 0);
+		pthread_barrier_wait(&killing);
+		for (volatile int turns = i % 100 * 100; turns > 0; turns = turns - 1) {
+		}
+		CHECK_EQ(test_in_child(must_come_to_its_end, &ref), TEST_PASSED);
+		pthread_join(killer, NULL);
+	}
+}
+
 PROBE_MAIN()

@@ -596,6 +596,23 @@ TEST(rule_4_a_transaction_inside_makes_the_outer_one_refuse)
 	CHECK_EQ(test_in_child(begin_twice, NULL), DEBUG ? -SIGABRT : 0);
 }
 
+TEST(signals_come_back_after_a_transaction_inside_another)
+{
+	struct percpu_txn outer = PERCPU_TXN_INIT;
+	sigset_t before = blocked_now(), after;
+
+	if (DEBUG)
+		test_skip("debug builds stop at the second begin");
+	make_word();
+	(void)percpu_txn_begin(&outer);
+	add_one();
+	(void)percpu_txn_commit(&outer, percpu_txn_ptr(&outer, word), 17);
+	percpu_txn_cancel(&outer);
+	after = blocked_now();
+	for (int sig = 1; sig < 32; sig++)
+		CHECK_EQ(sigismember(&after, sig), sigismember(&before, sig));
+}
+
 /* T2, and why: with the pointer left behind by a transaction in a handler, the one below commits
  * what is stale. */
 #if ARCH_HAVE_SEQ
