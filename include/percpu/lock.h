@@ -95,7 +95,9 @@ PERCPU__INLINE int percpu__lock_on_cpu(struct percpu_lock *lock)
 	slot = percpu__seq_lock(&lock->cpu_words, me);
 	/* With what the sequence read. Pairs with the release in percpu__unlock_on_cpu() and in
 	 * percpu_unlock_remote(). */
+#if ARCH_HAVE_SEQ
 	__atomic_thread_fence(__ATOMIC_ACQUIRE);
+#endif
 	return slot;
 }
 
