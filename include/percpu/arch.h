@@ -68,7 +68,7 @@
 #if !defined(ARCH_ARM) || !defined(ARCH_CPU) || !defined(ARCH_CPU_A) || !defined(ARCH_SLOT) ||     \
 	!defined(ARCH_LEAVE_UNLESS_BELOW) || !defined(ARCH_SCALE_A) ||                             \
 	!defined(ARCH_SCALE_SLOT) || !defined(ARCH_ADD_BASE) || !defined(ARCH_ADD_BASE_B) ||       \
-	!defined(ARCH_HANDLE_BOUND) || !defined(ARCH_ADD_HANDLE_BASE) ||                           \
+	!defined(ARCH_LEAVE_UNLESS_BELOW_HANDLE) || !defined(ARCH_ADD_HANDLE_BASE) ||              \
 	!defined(ARCH_ADD_HANDLE_BASE_OR_LEAVE)
 #error "percpu: arch file incomplete: entering a sequence and finding the slot"
 #endif
@@ -101,7 +101,8 @@
 	!defined(ARCH_MOVE_B) || !defined(ARCH_OP_POINTER)
 #error "percpu: arch file incomplete: lists and stacks"
 #endif
-#if !defined(ARCH_CLOBBER_DELAY) || !defined(ARCH_DELAY_OF) || !defined(ARCH_DELAY_OF_KEEPING_B)
+#if !defined(ARCH_CLOBBER_DELAY) || !defined(ARCH_C_DELAYS) || !defined(ARCH_DELAY_OF) ||          \
+	!defined(ARCH_DELAY_OF_KEEPING_B)
 #error "percpu: arch file incomplete: delays at the points of a build with PERCPU_INJECT"
 #endif
 #if !defined(ARCH_JUMP) || !defined(ARCH_ANSWER) || !defined(ARCH_RETRY)

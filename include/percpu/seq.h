@@ -129,7 +129,7 @@ extern const long percpu__rseq_offset;
 #define PERCPU__POINT_KEEPING_B(n) PERCPU__POINT_OF(ARCH_DELAY_OF_KEEPING_B, PERCPU__DELAY(n))
 /* As a whole: of parts that compilers do not optimise each takes a register. */
 #define PERCPU__DELAYS										\
-	, [rt] "m"(rt), [delay] "i"(offsetof(struct percpu__rt, delay))
+	, [rt] ARCH_C_DELAYS(rt), [delay] "i"(offsetof(struct percpu__rt, delay))
 #define PERCPU__DELAYS_LOCAL const struct percpu__rt rt = percpu__rt;
 #define PERCPU__CLOBBER_DELAY ARCH_CLOBBER_DELAY
 #else
@@ -178,13 +178,15 @@ extern const long percpu__rseq_offset;
 
 #define PERCPU__BARRIER() __asm__ volatile("" : : : "memory")
 
+#define PERCPU__LEAVE_UNLESS_BELOW(label) ARCH_LEAVE_UNLESS_BELOW(ARCH_CPU_A, "%[bound]", label)
+
 /* Read-modify-write, "*p = *p op value"; an abort goes where "no CPU slot" goes. */
-#define PERCPU__RMW(name, op, w, bound, find)							\
+#define PERCPU__RMW(name, op, w, leave, find)							\
 	PERCPU__DESCRIPTOR									\
 	PERCPU__EXIT_POINT("2f", "%l[cold]")							\
 	ARCH_ARM("5b")										\
 	"2:\n\t" PERCPU__POINT(1) ARCH_CPU(ARCH_CPU_A)						\
-	ARCH_LEAVE_UNLESS_BELOW(ARCH_CPU_A, bound, "%l[cold]")					\
+	leave("%l[cold]")									\
 	PERCPU__POINT(2) ARCH_SCALE_A find PERCPU__POINT(4) ARCH_RMW(op, w, "value")		\
 	"3:\n\t" PERCPU__POINT(5)								\
 	PERCPU__COLD_BEGIN									\
@@ -195,7 +197,7 @@ extern const long percpu__rseq_offset;
 	PERCPU__INLINE bool percpu__seq_##name##_##w(void *base, type value)			\
 	{											\
 		const struct percpu__rt rt = percpu__rt;					\
-		__asm__ goto(PERCPU__RMW(#name, op, w, "%[bound]", PERCPU__FIND)		\
+		__asm__ goto(PERCPU__RMW(#name, op, w, PERCPU__LEAVE_UNLESS_BELOW, PERCPU__FIND)\
 			     : /* no outputs: compilers get them wrong on the jump edge */	\
 			     : PERCPU__IN, [value] ARCH_C_VALUE_##w(value)			\
 			     : PERCPU__CLOBBER, "memory"					\
@@ -216,7 +218,8 @@ extern const long percpu__rseq_offset;
 	{											\
 		const struct percpu__rt rt = percpu__rt;					\
 		ARCH_HANDLE_LOCALS(value);							\
-		__asm__ goto(PERCPU__RMW("add_handle", ARCH_DO_ADD, w, ARCH_HANDLE_BOUND,	\
+		__asm__ goto(PERCPU__RMW("add_handle", ARCH_DO_ADD, w,				\
+					 ARCH_LEAVE_UNLESS_BELOW_HANDLE,			\
 					 ARCH_ADD_HANDLE_BASE PERCPU__POINT(3))			\
 			     :									\
 			     : [rseq] ARCH_C_RSEQ(rt.rseq_offset), ARCH_C_HANDLE(handle),	\
@@ -376,7 +379,7 @@ PERCPU__DEFINE_ADD_HANDLE(8, int64_t)
 	PERCPU__EXIT_POINT("2f", "6f")								\
 	"1:\n\t" ARCH_ARM("5b")									\
 	"2:\n\t" PERCPU__POINT(1) ARCH_CPU(ARCH_CPU_A)						\
-	ARCH_LEAVE_UNLESS_BELOW(ARCH_CPU_A, ARCH_HANDLE_BOUND, "6f")				\
+	ARCH_LEAVE_UNLESS_BELOW_HANDLE("6f")							\
 	PERCPU__POINT(2) ARCH_SCALE_A ARCH_ADD_HANDLE_BASE PERCPU__POINT(3)
 #define PERCPU__IN_HANDLE [rseq] ARCH_C_RSEQ(offset), ARCH_C_HANDLE(handle) PERCPU__DELAYS
 

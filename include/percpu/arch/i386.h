@@ -91,7 +91,8 @@
 #define ARCH_ADD_BASE_B(base)                                                                      \
 	"movl " ARCH_A ", " ARCH_B "\n\t"                                                          \
 	"addl " base ", " ARCH_B "\n\t"
-#define ARCH_HANDLE_BOUND "4(%[handle])"
+#define ARCH_LEAVE_UNLESS_BELOW_HANDLE(label)                                                      \
+	ARCH_LEAVE_UNLESS_BELOW(ARCH_CPU_A, "4(%[handle])", label)
 #define ARCH_ADD_HANDLE_BASE "addl (%[handle]), " ARCH_A "\n\t"
 #define ARCH_ADD_HANDLE_BASE_OR_LEAVE(label)                                                       \
 	"movl (%[handle]), " ARCH_B "\n\t"                                                                \
@@ -220,6 +221,7 @@
 /* The same for a long at an offset in a structure, which may be 0; in B (PERCPU_INJECT). Where B is
  * in use there is no register left, and no delay. */
 #define ARCH_CLOBBER_DELAY
+#define ARCH_C_DELAYS(structure) "m"(structure)
 #define ARCH_DELAY_OF(structure, offset)                                                           \
 	"leal " structure ", " ARCH_B "\n\t"                                                       \
 	"movl " offset "(" ARCH_B "), " ARCH_B "\n\t"                                              \

@@ -92,7 +92,8 @@
 #define ARCH_SCALE_A "imulq $" PERCPU__STRIDE_TEXT ", " ARCH_A ", " ARCH_A "\n\t"
 #define ARCH_SCALE_SLOT "imulq $" PERCPU__STRIDE_TEXT ", %q[slot], " ARCH_A "\n\t"
 #define ARCH_ADD_BASE(base) "addq " base ", " ARCH_A "\n\t"
-#define ARCH_HANDLE_BOUND "8(%[handle])"
+#define ARCH_LEAVE_UNLESS_BELOW_HANDLE(label)                                                      \
+	ARCH_LEAVE_UNLESS_BELOW(ARCH_CPU_A, "8(%[handle])", label)
 #define ARCH_ADD_HANDLE_BASE "addq (%[handle]), " ARCH_A "\n\t"
 #define ARCH_ADD_HANDLE_BASE_OR_LEAVE(label)                                                       \
 	"movq (%[handle]), " ARCH_B "\n\t"                                                                \
@@ -201,6 +202,7 @@
 /* The same for a long at an offset in a structure, which may be 0; in a register of its own
  * (PERCPU_INJECT). */
 #define ARCH_CLOBBER_DELAY "r11",
+#define ARCH_C_DELAYS(structure) "m"(structure)
 #define ARCH_DELAY_OF(structure, offset)                                                           \
 	"leaq " structure ", %%r11\n\t"                                                            \
 	"movq " offset "(%%r11), %%r11\n\t"                                                        \
