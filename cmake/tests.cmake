@@ -17,16 +17,52 @@
 #
 # percpu_missing_test(NAME PACKAGE [LABELS ...])
 #   Stands in for a program that cannot be built without PACKAGE.
+#
+# percpu_left_out(REASON NAME...)
+#   Tests that PERCPU_STATIC_TESTS cannot have, said when configuring.
+#
+# percpu_write_guest_programs(FILE)
+#   After all of them: what a guest runs (test/vm), a line per program and variant:
+#	PATH OF THE PROGRAM|VARIANT, with its @|ENVIRONMENT, with blanks between
 include_guard()
+
+option(PERCPU_STATIC_TESTS
+  "Link the tests statically and with the archive, to be run where nothing is installed" OFF)
 
 # CTest's limit is the second watchdog, behind the one in test.h.
 set(percpu_test_timeout 150)
 
-# Writes the file that ctest reads at its start, for one program and variant.
+# What depends on nothing but this build, and needs no other program, can be run in a guest.
+function(percpu__offer_to_guests program suffix labels environment wrapper)
+  if(NOT PERCPU_STATIC_TESTS OR wrapper OR "once" IN_LIST labels OR suffix AND "matrix" IN_LIST labels)
+    return()
+  endif()
+  string(REPLACE ";" " " environment "${environment}")
+  set_property(GLOBAL APPEND_STRING PROPERTY percpu_guest_programs
+    "$<TARGET_FILE:${program}>|${suffix}|${environment}\n")
+endfunction()
+
+function(percpu_write_guest_programs file)
+  get_property(programs GLOBAL PROPERTY percpu_guest_programs)
+  file(GENERATE OUTPUT ${file} CONTENT "${programs}")
+endfunction()
+
+function(percpu_left_out reason)
+  list(JOIN ARGN " " names)
+  message(STATUS "Left out, ${reason}: ${names}")
+endfunction()
+
+# Writes the file that ctest reads at its start, for one program and variant. Programs of another CPU
+# cannot be asked for their tests, and are not run here.
 function(percpu__discover file program prefix suffix)
   cmake_parse_arguments(PARSE_ARGV 4 arg "" "EXCLUDE;TIMEOUT" "LABELS;ENVIRONMENT;WRAPPER")
   if(NOT arg_TIMEOUT)
     set(arg_TIMEOUT ${percpu_test_timeout})
+  endif()
+  percpu__offer_to_guests(${program} "${suffix}" "${arg_LABELS}" "${arg_ENVIRONMENT}"
+    "${arg_WRAPPER}")
+  if(CMAKE_CROSSCOMPILING)
+    return()
   endif()
   set(path ${CMAKE_CURRENT_BINARY_DIR}/${file}_tests.cmake)
   file(GENERATE OUTPUT ${path} CONTENT "set(test_program [==[$<TARGET_FILE:${program}>]==])
@@ -51,6 +87,10 @@ function(percpu_test name)
   if(NOT arg_LIBS)
     set(arg_LIBS percpu)
   endif()
+  if(PERCPU_STATIC_TESTS)
+    list(TRANSFORM arg_LIBS REPLACE "^percpu$" percpu_static)
+    list(APPEND arg_LINK_OPTIONS -static)
+  endif()
   add_executable(${name} ${arg_SOURCES})
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/test ${PROJECT_SOURCE_DIR}/src)
   target_compile_definitions(${name} PRIVATE _GNU_SOURCE ${arg_DEFINITIONS})
@@ -74,6 +114,10 @@ endfunction()
 
 function(percpu_script_test name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "TIMEOUT" "COMMAND;LABELS;ENVIRONMENT;FIXTURES")
+  # What does not depend on the build is left to others.
+  if(PERCPU_STATIC_TESTS AND arg_LABELS MATCHES "once|cross")
+    return()
+  endif()
   if(NOT arg_TIMEOUT)
     set(arg_TIMEOUT ${percpu_test_timeout})
   endif()

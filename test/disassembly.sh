@@ -5,5 +5,5 @@ set -eu
 here=$(dirname "$0")
 . "$here/skip.sh"
 need python3 python3
-need objdump binutils
+need "${OBJDUMP:-objdump}" binutils
 exec python3 "$here/check_disassembly" "$@"

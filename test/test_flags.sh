@@ -10,7 +10,7 @@ source=$2
 shift 2
 
 need python3 python3
-need objdump binutils
+need "${OBJDUMP:-objdump}" binutils
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 count=0

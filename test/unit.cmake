@@ -81,6 +81,25 @@ percpu_modes(test_txn)
 percpu_test(test_txn_kernel SOURCES test_txn_kernel.c)
 percpu_modes(test_txn_kernel)
 
+# What the library asks of the kernel, where nobody else asks as well.
+if(NOT percpu_sanitized)
+  percpu_test(test_calls SOURCES test_calls.c)
+endif()
+
+percpu_test(test_early_archive SOURCES test_early.c faults/early.c LIBS percpu_static)
+if(NOT percpu_sanitized)
+  percpu_test(test_early_static SOURCES test_early.c faults/early.c LIBS percpu_static
+    DEFINITIONS TEST_PREINIT=1 LINK_OPTIONS -static)
+endif()
+
+if(PERCPU_STATIC_TESTS)
+  percpu_left_out("needs a shared library" test_process test_dlopen test_early test_early_named
+    test_early_preinit)
+  percpu_left_out("has an allocator of its own" test_handler)
+  percpu_left_out("compiles on this machine" test_refused)
+  return()
+endif()
+
 # Processes: with the shared library, because a plugin needs the same one.
 add_library(test_plugin MODULE faults/plugin.c)
 target_link_libraries(test_plugin PRIVATE percpu)
@@ -111,16 +130,13 @@ target_link_libraries(early_named PRIVATE percpu)
 percpu_test(test_early SOURCES test_early.c LIBS percpu early_unnamed DEFINITIONS TEST_EARLY=1)
 percpu_modes(test_early)
 percpu_test(test_early_named SOURCES test_early.c LIBS early_named percpu)
-percpu_test(test_early_archive SOURCES test_early.c faults/early.c LIBS percpu_static)
 if(NOT percpu_sanitized)
   percpu_test(test_early_preinit SOURCES test_early.c LIBS early_named percpu
     DEFINITIONS TEST_PREINIT=1)
   percpu_modes(test_early_preinit)
-  percpu_test(test_early_static SOURCES test_early.c faults/early.c LIBS percpu_static
-    DEFINITIONS TEST_PREINIT=1 LINK_OPTIONS -static)
 endif()
 
-# What the library asks of libc's allocator and of the kernel, where nobody else asks as well.
+# What the library asks of libc's allocator, where nobody else asks as well.
 if(NOT percpu_sanitized)
   include(CheckFunctionExists)
   check_function_exists(__libc_malloc PERCPU_HAVE_LIBC_MALLOC)
@@ -128,7 +144,6 @@ if(NOT percpu_sanitized)
     percpu_test(test_handler SOURCES test_handler.c)
     percpu_modes(test_handler)
   endif()
-  percpu_test(test_calls SOURCES test_calls.c)
 endif()
 
 # Whatever compilers there are, not only this build's.

@@ -10,8 +10,11 @@
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
 
-#include "arch.h"
 #include "storm_engine.h"
+
+#if ARCH_HAVE_SEQ
+
+#include "arch.h"
 
 /* So many stops, and so many of them inside a sequence. */
 #define STOPS 1500u
@@ -178,5 +181,14 @@ TEST(field_C8_threads_stopped_anywhere_go_on_at_their_abort_entry)
 	CHECK_EQ(WEXITSTATUS(tracer.status), 0);
 	CHECK(tracer.inside >= INSIDE);
 }
+
+#else
+
+TEST(threads_stopped_anywhere_go_on_at_their_abort_entry)
+{
+	test_skip("this build has no sequences (%s)", ARCH_NAME);
+}
+
+#endif
 
 TEST_MAIN()
