@@ -197,7 +197,7 @@ static int open_full(const struct bench_method *m, const char **why)
 	if (!err)
 		err = percpu_counter_init(&full);
 	for (k = 0; !err && k < SUM_SLOTS; k++) {
-		copy = (int64_t *)(uintptr_t)percpu_ptr((int64_t *)full.handle.base, k);
+		copy = (int64_t *)(uintptr_t)percpu_ptr((int64_t *)full.base, k);
 		*copy = 0;
 	}
 	return err;

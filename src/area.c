@@ -306,12 +306,3 @@ int percpu_usage(struct percpu_usage_info *usage)
 	percpu__unlock(&saved);
 	return 0;
 }
-
-void percpu__handle_publish(struct percpu__handle *handle, void *base)
-{
-	__atomic_store_n(&handle->base, base, __ATOMIC_RELEASE);
-	/* Every section that may have read the old base is aborted; later ones read the new one
-	 * because they read bound first. */
-	if (percpu_fence() == 0)
-		__atomic_store_n(&handle->bound, percpu__rt_writable.bound, __ATOMIC_RELEASE);
-}

@@ -7,14 +7,16 @@
  *	aside, in the object       added to by atomics: adds before there are slots, after they are
  *	                           gone, and the difference that set() and reset() make
  *
- * States of an object, by handle.base and handle.flags:
+ * States of an object:
  *
- *	EMPTY (base NULL)  -> READY (base set, bound set or still 0)  -> DESTROYED (base NULL)
+ *	EMPTY (base NULL)  -> READY (base set)  -> DESTROYED (base NULL)
  *
  * C1  No count moves from one word to another while readers may add up; destroy, during which
  *     there are none, moves the slots' total aside.
  * C2  EMPTY to READY is done under the library's lock, by the first slow add of a static counter.
  *     Whoever does not get the lock at once counts aside.
+ * C3  cpu_base is base or NULL, and sequences read it once, in their range: one that adds to a cell
+ *     found the object ready. Making it ready needs no fence; taking the slots away does.
  */
 #include "internal.h"
 
@@ -22,9 +24,7 @@
 
 #include "cell.h"
 
-#define EMPTY 0
-#define READY 1
-#define DESTROYED 2
+enum { EMPTY, READY, DESTROYED };
 
 /* No array is larger. */
 #define COUNT_MAX (PTRDIFF_MAX / sizeof(struct percpu_counter))
@@ -36,7 +36,17 @@ static inline percpu__cell *aside(const struct percpu_counter *counter)
 
 static inline void *base_of(const struct percpu_counter *counter)
 {
-	return __atomic_load_n(&counter->handle.base, __ATOMIC_ACQUIRE);
+	return __atomic_load_n(&counter->base, __ATOMIC_ACQUIRE);
+}
+
+/* C3. NULL where this process has no sequences, like a counter without slots. */
+static void publish(struct percpu_counter *counter, void *base)
+{
+	void *cpu_base = percpu__rt_writable.bound != 0 ? base : NULL;
+
+	__atomic_store_n(&counter->state, READY, __ATOMIC_RELAXED);
+	__atomic_store_n(&counter->base, base, __ATOMIC_RELEASE);
+	__atomic_store_n(&counter->cpu_base, cpu_base, __ATOMIC_RELEASE);
 }
 
 /* A static counter's first slow add: gives it slots, if the lock can be had without waiting. */
@@ -47,11 +57,10 @@ static COLD void become_ready(struct percpu_counter *counter)
 
 	if (!percpu__trylock(&saved))
 		return;
-	if (counter->handle.flags == EMPTY &&
+	if (counter->state == EMPTY &&
 	    percpu__alloc_locked(&base, sizeof(percpu__cell), sizeof(percpu__cell)) == 0) {
-		__atomic_store_n(&counter->handle.flags, READY, __ATOMIC_RELAXED);
 		percpu__cell_write(percpu__note(base), percpu__cell_read(aside(counter)));
-		percpu__handle_publish(&counter->handle, base);
+		publish(counter, base);
 	}
 	percpu__unlock(&saved);
 }
@@ -61,8 +70,7 @@ static COLD void add_aside(struct percpu_counter *counter, int64_t n)
 	int saved = errno;
 
 	(void)percpu__cell_add_return(aside(counter), n);
-	if (percpu__thread_ready() &&
-	    __atomic_load_n(&counter->handle.flags, __ATOMIC_RELAXED) == EMPTY)
+	if (percpu__thread_ready() && __atomic_load_n(&counter->state, __ATOMIC_RELAXED) == EMPTY)
 		become_ready(counter);
 	errno = saved;
 }
@@ -86,7 +94,7 @@ void percpu__counter_outline(struct percpu_counter *counter, int64_t n)
 	void *base;
 
 	if (UNLIKELY(!counter) ||
-	    __builtin_expect(percpu__seq_add_handle_8(&counter->handle, n), 1))
+	    __builtin_expect(percpu__seq_add_handle_8(&counter->cpu_base, n), 1))
 		return;
 	base = base_of(counter);
 	if (__builtin_expect(base && percpu__shared_valid(), 1))
@@ -173,12 +181,11 @@ int percpu_counter_init(struct percpu_counter *counter)
 static void give_back(struct percpu_counter *counters, size_t n)
 {
 	while (n--) {
-		(void)percpu__free_locked(counters[n].handle.base);
+		(void)percpu__free_locked(counters[n].base);
 		counters[n] = (struct percpu_counter)PERCPU_COUNTER_INIT;
 	}
 }
 
-/* The objects are not shared yet, so bound needs no fence before it. */
 int percpu_counter_init_many(struct percpu_counter *counters, size_t n)
 {
 	sigset_t saved;
@@ -190,15 +197,13 @@ int percpu_counter_init_many(struct percpu_counter *counters, size_t n)
 	percpu__start();
 	percpu__lock(&saved);
 	for (done = 0; done < n; done++) {
-		struct percpu_counter *counter = &counters[done];
+		void *base;
 
-		*counter = (struct percpu_counter)PERCPU_COUNTER_INIT;
-		result = percpu__alloc_locked(&counter->handle.base, sizeof(percpu__cell),
-					      sizeof(percpu__cell));
+		counters[done] = (struct percpu_counter)PERCPU_COUNTER_INIT;
+		result = percpu__alloc_locked(&base, sizeof(percpu__cell), sizeof(percpu__cell));
 		if (result != 0)
 			break;
-		counter->handle.flags = READY;
-		counter->handle.bound = percpu__rt_writable.bound;
+		publish(&counters[done], base);
 	}
 	if (result != 0)
 		give_back(counters, done);
@@ -213,21 +218,21 @@ int percpu_counter_destroy(struct percpu_counter *counter)
 
 static int close_counter(struct percpu_counter *counter)
 {
-	uint32_t flags = counter->handle.flags;
+	uint32_t state = counter->state;
 
-	__atomic_store_n(&counter->handle.bound, 0, __ATOMIC_RELAXED);
-	__atomic_store_n(&counter->handle.flags, DESTROYED, __ATOMIC_RELAXED);
-	return flags == DESTROYED ? -EINVAL : 0;
+	__atomic_store_n(&counter->cpu_base, NULL, __ATOMIC_RELAXED);
+	__atomic_store_n(&counter->state, DESTROYED, __ATOMIC_RELAXED);
+	return state == DESTROYED ? -EINVAL : 0;
 }
 
 static void free_slots(struct percpu_counter *counter)
 {
-	char *base = counter->handle.base;
+	char *base = counter->base;
 
 	if (!base)
 		return;
 	(void)percpu__cell_add_return(aside(counter), sum_slots(base));
-	__atomic_store_n(&counter->handle.base, NULL, __ATOMIC_RELEASE);
+	__atomic_store_n(&counter->base, NULL, __ATOMIC_RELEASE);
 	(void)percpu__free_locked(base);
 }
 

@@ -163,10 +163,6 @@ static inline void *percpu__note(void *base)
 	return percpu__slot(base, percpu__rt_writable.nslots);
 }
 
-/* Fills a handle in for other threads' sequences: base, fence, bound. Without a fence the object
- * stays on shared slots (I9). */
-HIDDEN void percpu__handle_publish(struct percpu__handle *handle, void *base);
-
 /* cpulist.c: text such as "0-3,7\n". Highest number or -EINVAL; how many numbers or -EINVAL. */
 HIDDEN int percpu__cpulist_max(const char *text, size_t length);
 HIDDEN int percpu__cpulist_count(const char *text, size_t length);

@@ -2,19 +2,19 @@
 /*
  * Reference counts. A reference lies in one of these words:
  *
- *	cell in every CPU slot  added to by sequences, while handle.bound is not 0
+ *	cell in every CPU slot  added to by sequences, while cpu_base is not NULL
  *	count, in the object    added to by atomics: by threads without a CPU slot, and by all once
- *	                        the bound is 0; BIAS more than that until the kill
+ *	                        cpu_base is NULL; BIAS more than that until the kill
  *
- * States, by handle.flags:
+ * States:
  *
  *	LIVE -> KILLING -> DYING        kill: claimed; and its last step
- *	        KILLING -> LIVE         where the fence failed; the bound stays 0
+ *	        KILLING -> LIVE         where the fence failed; cpu_base stays NULL
  *	LIVE, DYING -> DESTROYED
  *
  *   R1  cells + count = references + BIAS before the kill's last step, and count = references
- *       after it. The kill sets the bound to 0 and fences: what was added to a cell before is
- *       visible then, and nothing is added to one afterwards, as sequences read the bound inside.
+ *       after it. The kill sets cpu_base to NULL and fences: what was added to a cell before is
+ *       visible then, and nothing is added to one afterwards, as sequences read that word inside.
  *       So the sum of the cells is what it stays, and the one atomic that adds it to count and
  *       takes BIAS and the maker's reference away loses nothing and counts nothing twice.
  *   R2  count is 0 at one moment only, and one call makes it so. Before the last step it is at
@@ -71,7 +71,7 @@ static bool biased(int64_t count)
 
 static uint32_t state_of(const struct percpu_ref *ref)
 {
-	return __atomic_load_n(&ref->handle.flags, __ATOMIC_ACQUIRE);
+	return __atomic_load_n(&ref->state, __ATOMIC_ACQUIRE);
 }
 
 int percpu_ref_init(struct percpu_ref *ref, percpu_ref_release *release)
@@ -91,9 +91,8 @@ int percpu_ref_init(struct percpu_ref *ref, percpu_ref_release *release)
 	}
 	ref->release = release;
 	percpu__cell_write(count_of(ref), BIAS + 1);
-	ref->handle.base = base;
-	ref->handle.flags = LIVE;
-	ref->handle.bound = base ? percpu__rt_writable.bound : 0;
+	ref->cpu_base = ref->base = base;
+	ref->state = LIVE;
 	return 0;
 }
 
@@ -102,10 +101,10 @@ static int64_t sum_of_cells(const struct percpu_ref *ref)
 {
 	int64_t sum = 0;
 
-	if (!ref->handle.base)
+	if (!ref->base)
 		return 0;
 	for (unsigned slot = 0; slot < percpu__rt_writable.ncpus; slot++)
-		sum = percpu__plus(sum, percpu__cell_read(percpu__slot(ref->handle.base, slot)));
+		sum = percpu__plus(sum, percpu__cell_read(percpu__slot(ref->base, slot)));
 	return sum;
 }
 
@@ -124,20 +123,20 @@ static int kill_locked(struct percpu_ref *ref, int64_t *count)
 	uint32_t live = LIVE;
 	int64_t sum;
 
-	if (!__atomic_compare_exchange_n(&ref->handle.flags, &live, KILLING, false,
-					 __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+	if (!__atomic_compare_exchange_n(&ref->state, &live, KILLING, false, __ATOMIC_ACQ_REL,
+					 __ATOMIC_RELAXED))
 		return -EALREADY;
-	__atomic_store_n(&ref->handle.bound, 0, __ATOMIC_RELAXED);
-	if (ref->handle.base && percpu_fence() != 0) {
-		__atomic_store_n(&ref->handle.flags, LIVE, __ATOMIC_RELEASE);
+	__atomic_store_n(&ref->cpu_base, NULL, __ATOMIC_RELAXED);
+	if (ref->base && percpu_fence() != 0) {
+		__atomic_store_n(&ref->state, LIVE, __ATOMIC_RELEASE);
 		return -EPERM;
 	}
 	sum = sum_of_cells(ref);
-	if (ref->handle.base)
-		(void)percpu__free_locked(ref->handle.base);
-	ref->handle.base = NULL;
+	if (ref->base)
+		(void)percpu__free_locked(ref->base);
+	ref->base = NULL;
 	/* Before the last step, after which the object may be gone. */
-	__atomic_store_n(&ref->handle.flags, DYING, __ATOMIC_RELEASE);
+	__atomic_store_n(&ref->state, DYING, __ATOMIC_RELEASE);
 	*count = add_return(ref, percpu__minus(sum, BIAS + 1));
 	return 0;
 }
@@ -224,9 +223,9 @@ int percpu_ref_destroy(struct percpu_ref *ref)
 
 	if (!ref || state_of(ref) == EMPTY || state_of(ref) == DESTROYED)
 		return -EINVAL;
-	base = ref->handle.base;
-	ref->handle.bound = 0;
-	ref->handle.base = NULL;
-	__atomic_store_n(&ref->handle.flags, DESTROYED, __ATOMIC_RELEASE);
+	base = ref->base;
+	ref->cpu_base = NULL;
+	ref->base = NULL;
+	__atomic_store_n(&ref->state, DESTROYED, __ATOMIC_RELEASE);
 	return percpu_free(base);
 }

@@ -54,7 +54,7 @@ static void watch_counter(struct storm_plan *plan)
 
 static inline void direct_add(struct storm_context *c, struct percpu_counter *counter, int64_t n)
 {
-	if (!storm_done_at_once(c, percpu__seq_add_handle_8(&counter->handle, n)))
+	if (!storm_done_at_once(c, percpu__seq_add_handle_8(&counter->cpu_base, n)))
 		percpu_counter_add(counter, n);
 }
 

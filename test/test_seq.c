@@ -154,6 +154,38 @@ TEST(field_A2_a_cpu_number_without_a_slot_is_unavailable_and_changes_nothing)
 	CHECK_EQ(test_in_child(check_all_unavailable, NULL), 0);
 }
 
+/* An object that is not ready, or no longer: its address in slot 0 reads as NULL. */
+static void check_base_null(void *arg)
+{
+	struct stage *stage = stage_make();
+	struct seq_expected expected;
+	unsigned char before[WINDOW];
+	struct seq_case c;
+
+	(void)arg;
+	CHECK_OK(unregister());
+	for (unsigned i = 0; i < seq_op_count; i++) {
+		const struct seq_op *op = &seq_ops[i];
+
+		if (!seq_op_reads_base(op))
+			continue;
+		seq_case_done(op, &c);
+		set_up(stage, op, &c, 0, &expected);
+		memcpy(before, window_of(stage, 0), WINDOW);
+		stage->args.base = NULL;
+		run_unregistered(stage);
+		must(stage->result.answer == (op->rmw ? PSEUDO_ABORTED : PSEUDO_UNAVAILABLE), op,
+		     "another answer without an object");
+		must_be(stage, 0, &expected, before, false, "wrote without an object");
+	}
+}
+
+TEST(an_object_that_is_not_ready_is_unavailable)
+{
+	need_sequences();
+	CHECK_EQ(test_in_child(check_base_null, NULL), 0);
+}
+
 /* ---- Step by step ---- */
 
 #define INSTRUCTIONS_MAX 1000

@@ -13,7 +13,7 @@
  * the sum can be negative for a moment; percpu_counter_sum_positive() cuts that off. No order to
  * other memory, and adds are no compiler barriers.
  *
- * A counter is 24 bytes and costs 8 bytes per slot that counted, densely packed. It may not be
+ * A counter is 32 bytes and costs 8 bytes per slot that counted, densely packed. It may not be
  * copied or moved. Amounts have the unit you give them.
  *
  *	call                          thread   signal handler   other process   after fork
@@ -33,7 +33,9 @@ extern "C" {
 #endif
 
 struct percpu_counter {
-	struct percpu__handle handle;
+	void *cpu_base; /* as base, if sequences add to its CPU slots, otherwise NULL */
+	void *base;     /* cell of slot 0; NULL before there are slots, and after they are gone */
+	uint32_t state;
 	/* Counts without a slot, and what set() and reset() add to make the sum come out. */
 	int64_t aside __attribute__((aligned(8)));
 };
@@ -41,7 +43,7 @@ struct percpu_counter {
 /* A counter that works before any init call: static PERCPU_COUNTER(hits); */
 #define PERCPU_COUNTER_INIT                                                                        \
 	{                                                                                          \
-		{NULL, 0, 0}, 0                                                                    \
+		NULL, NULL, 0, 0                                                                   \
 	}
 #define PERCPU_COUNTER(name) struct percpu_counter name = PERCPU_COUNTER_INIT
 
@@ -86,7 +88,7 @@ PERCPU__INLINE void percpu__counter_shared(struct percpu_counter *counter, int64
 
 	if (!counter)
 		return;
-	base = (char *)__atomic_load_n(&counter->handle.base, __ATOMIC_ACQUIRE);
+	base = (char *)__atomic_load_n(&counter->base, __ATOMIC_ACQUIRE);
 	if (__builtin_expect(!base || !percpu__shared_valid(), 0))
 		percpu__counter_first(counter, n);
 	else
@@ -94,13 +96,13 @@ PERCPU__INLINE void percpu__counter_shared(struct percpu_counter *counter, int64
 					 __ATOMIC_RELAXED);
 }
 
-/* For NULL a handle is chosen instead of a branch taken: a load under a branch stays in the loop
+/* For NULL another word is chosen instead of a branch taken: a load under a branch stays in the loop
  * (measured: half as much again). */
 PERCPU__INLINE void percpu__counter_add(struct percpu_counter *counter, int64_t n)
 {
-	const struct percpu__handle *handle = counter ? &counter->handle : &percpu__rt.none;
+	void *const *cells = counter ? &counter->cpu_base : &percpu__rt.none;
 
-	if (__builtin_expect(!percpu__seq_add_handle_8(handle, n), 0))
+	if (__builtin_expect(!percpu__seq_add_handle_8(cells, n), 0))
 		percpu__counter_shared(counter, n);
 }
 #else

@@ -43,7 +43,9 @@ struct percpu_ref;
 typedef void percpu_ref_release(struct percpu_ref *ref);
 
 struct percpu_ref {
-	struct percpu__handle handle; /* bound 0: everything goes to count */
+	void *cpu_base; /* as base while sequences count, otherwise NULL: everything goes to count */
+	void *base;     /* cell of slot 0 */
+	uint32_t state;
 	percpu_ref_release *release;
 	/* What no cell has: a large bias more until the kill. */
 	int64_t count __attribute__((aligned(8)));
@@ -82,7 +84,7 @@ PERCPU__INLINE bool percpu__ref_add(struct percpu_ref *ref, int64_t n)
 	bool done;
 
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	done = percpu__seq_add_handle_8(&ref->handle, n);
+	done = percpu__seq_add_handle_8(&ref->cpu_base, n);
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	return __builtin_expect(done, 1);
 }

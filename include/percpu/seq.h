@@ -42,8 +42,8 @@ extern "C" {
 
 /*
  * An object that is ready, or not yet: base is its copy for CPU 0, bound its number of CPU slots.
- * While bound is 0 nobody reads base, so a zeroed handle is valid. Whoever fills it in later
- * stores base, fences (I9), then stores bound; sequences read bound first and base after it.
+ * While bound is 0 nobody reads base, so a zeroed handle is valid. It is filled in before others see
+ * it, and sequences read bound first and base after it.
  */
 struct percpu__handle {
 	void *base;
@@ -68,8 +68,8 @@ struct percpu__rt {
 	uint32_t ncpus;   /* CPU slots of every object; the first shared slot has this index */
 	uint32_t nslots;  /* CPU slots and shared slots */
 	uint32_t reserved;
-	uintptr_t txn_cs;           /* what a transaction begins with (percpu/txn.h) */
-	struct percpu__handle none; /* of an object that is never ready: stands in for NULL */
+	uintptr_t txn_cs; /* what a transaction begins with (percpu/txn.h) */
+	void *none;       /* base of an object that is never ready: stands in for that of NULL */
 #if defined(PERCPU_INJECT)
 	unsigned long delay[PERCPU__POINTS + 1]; /* turns of the loop at each point; none is 0 */
 #endif
@@ -178,15 +178,13 @@ extern const long percpu__rseq_offset;
 
 #define PERCPU__BARRIER() __asm__ volatile("" : : : "memory")
 
-#define PERCPU__LEAVE_UNLESS_BELOW(label) ARCH_LEAVE_UNLESS_BELOW(ARCH_CPU_A, "%[bound]", label)
-
 /* Read-modify-write, "*p = *p op value"; an abort goes where "no CPU slot" goes. */
-#define PERCPU__RMW(name, op, w, leave, find)							\
+#define PERCPU__RMW(name, op, w, find)								\
 	PERCPU__DESCRIPTOR									\
 	PERCPU__EXIT_POINT("2f", "%l[cold]")							\
 	ARCH_ARM("5b")										\
 	"2:\n\t" PERCPU__POINT(1) ARCH_CPU(ARCH_CPU_A)						\
-	leave("%l[cold]")									\
+	ARCH_LEAVE_UNLESS_BELOW(ARCH_CPU_A, "%[bound]", "%l[cold]")				\
 	PERCPU__POINT(2) ARCH_SCALE_A find PERCPU__POINT(4) ARCH_RMW(op, w, "value")		\
 	"3:\n\t" PERCPU__POINT(5)								\
 	PERCPU__COLD_BEGIN									\
@@ -197,7 +195,7 @@ extern const long percpu__rseq_offset;
 	PERCPU__INLINE bool percpu__seq_##name##_##w(void *base, type value)			\
 	{											\
 		const struct percpu__rt rt = percpu__rt;					\
-		__asm__ goto(PERCPU__RMW(#name, op, w, PERCPU__LEAVE_UNLESS_BELOW, PERCPU__FIND)\
+		__asm__ goto(PERCPU__RMW(#name, op, w, PERCPU__FIND)				\
 			     : /* no outputs: compilers get them wrong on the jump edge */	\
 			     : PERCPU__IN, [value] ARCH_C_VALUE_##w(value)			\
 			     : PERCPU__CLOBBER, "memory"					\
@@ -209,22 +207,22 @@ extern const long percpu__rseq_offset;
 	}
 
 /*
- * The counter's add: finds base and bound in a handle, inside the range and in this order. Not a
- * compiler barrier: nobody reads the cells of counters but the library.
+ * The counter's add: cells points to that of slot 0, and is read inside the range; NULL: sequences
+ * add to none. Not a compiler barrier: nobody reads the cells of counters but the library.
  */
 #define PERCPU__DEFINE_ADD_HANDLE(w, type)							\
-	PERCPU__INLINE bool percpu__seq_add_handle_##w(const struct percpu__handle *handle,	\
-						       type value)				\
+	PERCPU__INLINE bool percpu__seq_add_handle_##w(void *const *cells, type value)		\
 	{											\
 		const struct percpu__rt rt = percpu__rt;					\
 		ARCH_HANDLE_LOCALS(value);							\
 		__asm__ goto(PERCPU__RMW("add_handle", ARCH_DO_ADD, w,				\
-					 ARCH_LEAVE_UNLESS_BELOW_HANDLE,			\
-					 ARCH_ADD_HANDLE_BASE PERCPU__POINT(3))			\
+					 ARCH_ADD_HANDLE_BASE_OR_LEAVE("%l[cold]")		\
+					 PERCPU__POINT(3))					\
 			     :									\
-			     : [rseq] ARCH_C_RSEQ(rt.rseq_offset), ARCH_C_HANDLE(handle),	\
+			     : [rseq] ARCH_C_RSEQ(rt.rseq_offset),				\
+			       [bound] ARCH_C_BOUND(rt.bound), ARCH_C_HANDLE(cells),		\
 			       ARCH_C_HANDLE_VALUE(value) PERCPU__DELAYS			\
-			     : PERCPU__CLOBBER ARCH_CLOBBER_RMW_##w				\
+			     : ARCH_CLOBBER_B PERCPU__CLOBBER ARCH_CLOBBER_RMW_##w		\
 			     : cold);								\
 		return true;									\
 	cold:											\
@@ -695,9 +693,9 @@ PERCPU__DEFINE_SEQUENCES(4, uint32_t)
 PERCPU__DEFINE_SEQUENCES(8, uint64_t)
 #undef PERCPU__DEFINE_SEQUENCES
 
-PERCPU__INLINE bool percpu__seq_add_handle_8(const struct percpu__handle *handle, int64_t value)
+PERCPU__INLINE bool percpu__seq_add_handle_8(void *const *cells, int64_t value)
 {
-	(void)handle, (void)value;
+	(void)cells, (void)value;
 	return false;
 }
 

@@ -94,9 +94,9 @@ RUN_WORD(8, uint64_t)
 #define HAVE_ADD_HANDLE 1
 RUN(add_handle_8)
 {
-	struct percpu__handle handle = {.base = a->base, .bound = percpu__rt.bound};
+	void *const cells = a->base;
 
-	answer_done(r, percpu__seq_add_handle_8(&handle, (int64_t)a->value));
+	answer_done(r, percpu__seq_add_handle_8(&cells, (int64_t)a->value));
 }
 #else
 #define HAVE_ADD_HANDLE 0
@@ -225,6 +225,15 @@ const struct seq_op seq_ops[] = {
 	{ "lock", POINTER_WIDTH, PSEUDO_LOCK, false, false, run_lock },
 };
 /* clang-format on */
+
+bool seq_op_reads_base(const struct seq_op *op)
+{
+#if HAVE_ADD_HANDLE
+	if (op->run == run_add_handle_8)
+		return true;
+#endif
+	return op->run == run_lock;
+}
 
 #else
 

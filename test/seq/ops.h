@@ -59,6 +59,8 @@ struct seq_op {
 
 extern const struct seq_op seq_ops[];
 extern const unsigned seq_op_count;
+/* Does it read where its object is inside the range, NULL if sequences must leave that alone? */
+bool seq_op_reads_base(const struct seq_op *op);
 
 /* What one call starts from. */
 struct seq_case {
