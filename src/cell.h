@@ -28,6 +28,16 @@ static inline int64_t percpu__cell_add_return(percpu__cell *cell, int64_t n)
 	return __atomic_add_fetch(cell, n, __ATOMIC_RELAXED);
 }
 
+static inline int64_t percpu__cell_read_acquire(const percpu__cell *cell)
+{
+	return __atomic_load_n(cell, __ATOMIC_ACQUIRE);
+}
+
+static inline int64_t percpu__cell_add_return_acq_rel(percpu__cell *cell, int64_t n)
+{
+	return __atomic_add_fetch(cell, n, __ATOMIC_ACQ_REL);
+}
+
 static inline void percpu__cell_write(percpu__cell *cell, int64_t value)
 {
 	__atomic_store_n(cell, value, __ATOMIC_RELAXED);
@@ -47,6 +57,10 @@ HIDDEN int64_t percpu__cell_add_return(percpu__cell *cell, int64_t n);
 HIDDEN void percpu__cell_write(percpu__cell *cell, int64_t value);
 HIDDEN bool percpu__cell_replace(percpu__cell *cell, int64_t *expect, int64_t value);
 HIDDEN void percpu__cells_after_fork(void);
+
+/* The lock orders. */
+#define percpu__cell_read_acquire percpu__cell_read
+#define percpu__cell_add_return_acq_rel percpu__cell_add_return
 
 #endif
 

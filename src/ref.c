@@ -40,28 +40,15 @@ static percpu__cell *count_of(const struct percpu_ref *ref)
 	return (percpu__cell *)(uintptr_t)&ref->count;
 }
 
-#if ARCH_ATOMIC_64
 static int64_t read_count(const struct percpu_ref *ref)
 {
-	return __atomic_load_n(count_of(ref), __ATOMIC_ACQUIRE);
+	return percpu__cell_read_acquire(count_of(ref));
 }
 
 static int64_t add_return(struct percpu_ref *ref, int64_t n)
 {
-	return __atomic_add_fetch(count_of(ref), n, __ATOMIC_ACQ_REL);
+	return percpu__cell_add_return_acq_rel(count_of(ref), n);
 }
-#else
-/* The lock of such cells orders. */
-static int64_t read_count(const struct percpu_ref *ref)
-{
-	return percpu__cell_read(count_of(ref));
-}
-
-static int64_t add_return(struct percpu_ref *ref, int64_t n)
-{
-	return percpu__cell_add_return(count_of(ref), n);
-}
-#endif
 
 /* Signed distance to the bias: cells may have taken and given any number of references. */
 static bool biased(int64_t count)

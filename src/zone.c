@@ -5,7 +5,8 @@
  * Z1  |difference| <= threshold in every slot: the one step that writes a difference is a
  *     compare-exchange with the value it was computed from, so a difference never wraps.
  * Z2  A fold takes the difference out (compare-exchange with 0) before it adds it to the total: in
- *     between the amount is in the folding call, so read and sum miss it, and never see it twice.
+ *     between the amount is in the folding call, so read and sum miss it, and never see it twice:
+ *     the addition is a release and pairs with the acquire of a sum, which looks at the total first.
  */
 #include "internal.h"
 
@@ -82,7 +83,7 @@ static inline bool try_add(struct percpu_zone *zone, int64_t n, size_t bytes)
 	if (percpu__word_cmpxchg(zone->base, seen, next, bytes, &slot) != seen)
 		return false;
 	if (fold)
-		(void)percpu__cell_add_return(total_of(zone), sum);
+		(void)percpu__cell_add_return_acq_rel(total_of(zone), sum);
 	return true;
 }
 
@@ -108,7 +109,7 @@ int64_t percpu_zone_read(const struct percpu_zone *zone)
 
 int64_t percpu_zone_sum(const struct percpu_zone *zone)
 {
-	int64_t total = percpu_zone_read(zone);
+	int64_t total = zone ? percpu__cell_read_acquire(total_of(zone)) : 0;
 
 	return zone && zone->base ? percpu__plus(total, sum_differences(zone)) : total;
 }
