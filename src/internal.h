@@ -149,6 +149,16 @@ static inline void percpu__yield(void)
 /* True when percpu_fence() is there. */
 HIDDEN bool percpu__has_fence(void);
 
+/*
+ * Before a word is stored by which sequences know that others have been in a slot and are done.
+ * Where CPUs do not load in order, a sequence may have loaded what it should find there before it
+ * loads that word: this aborts it. 0, or -errno: then the slot stays closed.
+ */
+static inline int percpu__fence_before_opening(void)
+{
+	return ARCH_LOADS_IN_ORDER ? 0 : percpu_fence();
+}
+
 /* area.c, under the lock. */
 HIDDEN int percpu__alloc_locked(void **p, size_t size, size_t align);
 HIDDEN int percpu__free_locked(void *p);

@@ -12,8 +12,10 @@
  *     the drainer (Q3); of a shared slot by the holder of that slot's lock (S1).
  * Q3  closed is written under the library's lock alone. Close, fence, take, open: what a sequence
  *     loaded before the fence came to its CPU is forgotten with it. One that begins after the fence
- *     and loads closed as 0 sees it opened (release; the sequence loads closed first, then head),
- *     and so the empty head that was stored before.
+ *     and loads closed as 0 sees it opened, and so the empty head that was stored before: it loads
+ *     closed first, then head, and opening is a release. Where CPUs do not load in order there is a
+ *     second fence before opening, so that no sequence has a head from before and a closed from
+ *     after it.
  * Q4  A slot found closed under the lock was left so, by a fence that failed or by another process
  *     before a fork: the next drain goes through all of Q3 again.
  */
@@ -249,21 +251,22 @@ static int take_from_cpus(struct percpu_list *list, unsigned first, unsigned end
 	int result = 0;
 
 	while (first < end && result == 0) {
-		unsigned count;
+		unsigned count, taken = 0;
 
 		percpu__lock(&saved);
 		count = close_some(list, &first, end, closed);
 		if (count > 0 && percpu_fence() != 0)
 			result = -EPERM;
-		for (unsigned i = 0; i < count && result == 0; i++) {
-			struct slot *slot = slot_of(list, closed[i]);
-
-			heads[i] = slot->head;
-			set_head(slot, NULL);
-			__atomic_store_n(&slot->closed, 0, __ATOMIC_RELEASE);
+		for (; taken < count && result == 0; taken++) {
+			heads[taken] = slot_of(list, closed[taken])->head;
+			set_head(slot_of(list, closed[taken]), NULL);
 		}
+		if (taken > 0 && percpu__fence_before_opening() != 0)
+			result = -EPERM;
+		for (unsigned i = 0; i < taken && result == 0; i++)
+			__atomic_store_n(&slot_of(list, closed[i])->closed, 0, __ATOMIC_RELEASE);
 		percpu__unlock(&saved);
-		for (unsigned i = 0; i < count && result == 0; i++)
+		for (unsigned i = 0; i < taken; i++)
 			add_to_chain(chain, heads[i]);
 	}
 	return result;

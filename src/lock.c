@@ -2,8 +2,8 @@
 /*
  * Locks per CPU. Per slot (struct percpu__lock_words):
  *
- *	held     0, or the number of the thread that holds the slot
- *	closed   0, or the number of the remote taker; ABANDONED after a fence that failed
+ *	held     0, or the number of the thread that holds the slot; NOBODY: free, but M2
+ *	closed   0, or the number of the remote taker; NOBODY after a fence that failed
  *	waiters  how many sleep, or are about to; 0 nearly always
  *	wakes    futex word: changes with every wake
  *
@@ -22,11 +22,16 @@
  *       exclude each other by the atomic on closed, sequences each other by being sequences.
  *       Without the fence S's read of closed may come before T's store and T's read of held before
  *       S's store becomes visible: both would go in (test/model/lock.pml shows it).
- *   M2  What the holder before wrote is seen. held or closed was set to 0 by a release store, and
- *       whoever read that 0 has an acquire fence (sequences) or an acquire operation. Sequences
- *       read both words, so they acquire from a holder that migrated and from a taker alike.
- *       On x86 that takes no instruction on either side; what would take one there, a store that
- *       must not pass a later load, is what the fence of M1 and M3 is for.
+ *   M2  What the holder before wrote is seen. He gives back by a release store, and whoever takes
+ *       by an atomic acquires with it. Sequences have no barrier. Where CPUs load in order they
+ *       need none. Elsewhere loads of theirs may be made early, before held or closed are read, but
+ *       not before the last full barrier on their CPU, and each of these has one in between:
+ *       - the holder unlocked on the slot's CPU, or was there when he looked, behind all that he
+ *         did: another thread of that CPU comes after a switch, which is a barrier behind it;
+ *       - he unlocked elsewhere: he leaves NOBODY instead of 0. Sequences refuse that, and the slow
+ *         path takes it from NOBODY by one with a barrier behind it;
+ *       - a taker: he fences before he opens the slot. A sequence that loaded anything before that
+ *         fence and did not commit is aborted, and none committed, because the slot was closed.
  *   M3  No wake-up is lost. The holder stores 0 to held and loads waiters, without a fence between;
  *       the load may come first. A sleeper adds 1 to waiters, reads wakes, fences, reads held and
  *       sleeps while wakes is what it was. The barrier that the fence makes on the holder's CPU
@@ -55,7 +60,7 @@
 #include <percpu/lock.h>
 
 /* Numbers of threads begin above it. */
-#define ABANDONED 1
+#define NOBODY PERCPU__LOCK_NOBODY
 /* Looks at a slot before sleeping: a holder that runs is often about to unlock. */
 #define LOOKS 200
 /* Between two looks where no fence makes sure that one is woken. */
@@ -116,7 +121,7 @@ static void free_of_the_gone(percpu__word *word)
 {
 	percpu__word holder = __atomic_load_n(word, __ATOMIC_RELAXED);
 
-	if (holder > ABANDONED && percpu__is_gone(holder))
+	if (holder > NOBODY && percpu__is_gone(holder))
 		(void)__atomic_compare_exchange_n(word, &holder, 0, false, __ATOMIC_RELAXED,
 						  __ATOMIC_RELAXED);
 }
@@ -184,7 +189,7 @@ static void wake_if_any(struct percpu_lock *lock, struct percpu__lock_words *wor
 		percpu__lock_wake(lock, words);
 }
 
-/* M3. Returns when the word was once what a taker can take, 0 or ABANDONED, or may be by now. */
+/* M3. Returns when the word was once what a taker can take, 0 or NOBODY, or may be by now. */
 static void sleep_on(struct percpu__lock_words *words, const percpu__word *word, bool fenced)
 {
 	const struct timespec a_while = {0, UNFENCED_NS};
@@ -195,7 +200,7 @@ static void sleep_on(struct percpu__lock_words *words, const percpu__word *word,
 	wakes = __atomic_load_n(&words->wakes, __ATOMIC_SEQ_CST);
 	if (fenced && percpu_fence() != 0)
 		limit = &a_while;
-	if (__atomic_load_n(word, __ATOMIC_SEQ_CST) > ABANDONED)
+	if (__atomic_load_n(word, __ATOMIC_SEQ_CST) > NOBODY)
 		futex_wait(&words->wakes, wakes, limit);
 	(void)__atomic_sub_fetch(&words->waiters, 1, __ATOMIC_RELAXED);
 }
@@ -205,7 +210,7 @@ static COLD void wait_for(struct percpu__lock_words *words, const percpu__word *
 	int saved = errno;
 
 	for (int looks = 0; looks < LOOKS; looks++)
-		if (__atomic_load_n(word, __ATOMIC_RELAXED) <= ABANDONED)
+		if (__atomic_load_n(word, __ATOMIC_RELAXED) <= NOBODY)
 			return;
 	sleep_on(words, word, fenced);
 	errno = saved;
@@ -253,6 +258,27 @@ static int take_shared(struct percpu_lock *lock)
 	return -EBUSY;
 }
 
+#if PERCPU__WORD_MAX == 8
+#define SEQ_CMPXCHG2 percpu__seq_cmpxchg2_8
+#else
+#define SEQ_CMPXCHG2 percpu__seq_cmpxchg2_4
+#endif
+
+/* M2: this CPU's slot, if its holder gave it back elsewhere. */
+static int take_from_nobody(struct percpu_lock *lock)
+{
+	struct percpu__lock_words *words = lock->cpu_words;
+	uint32_t slot;
+
+	if (!words ||
+	    SEQ_CMPXCHG2(&words->held, NOBODY, percpu__shared.id, &words->closed, 0, &slot) <= 0)
+		return PERCPU__REFUSED;
+#if ARCH_HAVE_SEQ
+	__atomic_thread_fence(__ATOMIC_ACQUIRE); /* pairs with the release of that holder */
+#endif
+	return (int)slot;
+}
+
 /* This CPU's slot, as sequences answer, after some more attempts than one. */
 static int take_on_cpu(struct percpu_lock *lock)
 {
@@ -260,7 +286,7 @@ static int take_on_cpu(struct percpu_lock *lock)
 
 	for (int left = PERCPU__ATTEMPTS; left > 0 && slot == PERCPU__ABORTED_ONCE; left--)
 		slot = percpu__lock_on_cpu(lock);
-	return slot;
+	return slot == PERCPU__REFUSED ? take_from_nobody(lock) : slot;
 }
 
 COLD int percpu__lock_try_cold(struct percpu_lock *lock)
@@ -336,7 +362,7 @@ int percpu__unlock_outline(struct percpu_lock *lock, int slot)
 
 static void take_word(struct percpu__lock_words *words, percpu__word *word)
 {
-	while (!take(word, 0) && !take(word, ABANDONED))
+	while (!take(word, 0) && !take(word, NOBODY))
 		wait_for(words, word, false);
 }
 
@@ -352,10 +378,10 @@ static int take_from_cpu(struct percpu_lock *lock, struct percpu__lock_words *wo
 {
 	take_word(words, &words->closed);
 	if (percpu_fence() != 0) {
-		open_slot(lock, words, ABANDONED);
+		open_slot(lock, words, NOBODY);
 		return -EPERM;
 	}
-	while (__atomic_load_n(&words->held, __ATOMIC_ACQUIRE) != 0)
+	while (__atomic_load_n(&words->held, __ATOMIC_ACQUIRE) > NOBODY)
 		wait_for(words, &words->held, true);
 	return 0;
 }
@@ -400,7 +426,8 @@ int percpu_unlock_remote(struct percpu_lock *lock, int slot)
 	INVARIANT("M5", mine(&words->closed));
 	if (!mine(&words->closed))
 		return -EPERM;
-	open_slot(lock, words, 0);
+	/* M2; where the fence fails now, the slot stays closed to sequences. */
+	open_slot(lock, words, percpu__fence_before_opening() == 0 ? 0 : NOBODY);
 	return 0;
 }
 
@@ -419,8 +446,8 @@ static bool held_by_anybody(const struct percpu_lock *lock)
 	for (unsigned slot = 0; slot < percpu__rt_writable.nslots; slot++) {
 		const struct percpu__lock_words *words = words_of(lock, slot);
 
-		if (__atomic_load_n(&words->held, __ATOMIC_ACQUIRE) != 0 ||
-		    __atomic_load_n(&words->closed, __ATOMIC_ACQUIRE) > ABANDONED)
+		if (__atomic_load_n(&words->held, __ATOMIC_ACQUIRE) > NOBODY ||
+		    __atomic_load_n(&words->closed, __ATOMIC_ACQUIRE) > NOBODY)
 			return true;
 	}
 	return false;

@@ -15,8 +15,9 @@
  *     object.
  * P3  opened and limit are written under the library's lock alone. Close, fence, take, open: what a
  *     sequence loaded before the fence came to its CPU is forgotten with it. One that begins after
- *     the fence and loads limit as open sees it opened (release; the sequence loads limit first,
- *     then top), and so the top that was stored before.
+ *     the fence and loads limit as open sees it opened, and so the top that was stored before: it
+ *     loads limit first, then top, and opening is a release. Where CPUs do not load in order there
+ *     is a second fence before opening.
  * P4  Fresh memory is zero, so an array that was never used is closed, and no page of it is there.
  *     The first push on its CPU opens it; opening needs no fence.
  * P5  A slot found closed under the lock, and opened once, was left so by a fence that failed or by
@@ -321,12 +322,13 @@ static int take_from_cpus(struct percpu__stack *stack, unsigned first, unsigned 
 		count = close_some(stack, &first, end, closed);
 		if (count > 0 && percpu_fence() != 0)
 			result = -EPERM;
-		for (unsigned i = 0; i < count && result == 0; i++) {
-			struct slot *slot = slot_of(stack, closed[i]);
-
-			take_to(stack, slot, target);
-			__atomic_store_n(&slot->limit, stack->limit, __ATOMIC_RELEASE);
-		}
+		for (unsigned i = 0; i < count && result == 0; i++)
+			take_to(stack, slot_of(stack, closed[i]), target);
+		if (count > 0 && result == 0 && percpu__fence_before_opening() != 0)
+			result = -EPERM;
+		for (unsigned i = 0; i < count && result == 0; i++)
+			__atomic_store_n(&slot_of(stack, closed[i])->limit, stack->limit,
+					 __ATOMIC_RELEASE);
 		percpu__unlock(&saved);
 	}
 	return result;

@@ -366,6 +366,26 @@ TEST(failing_fence_closes_lists_and_loses_nothing)
 	end(NODES);
 }
 
+TEST(nodes_taken_before_lists_cannot_be_opened_again_are_handed_out)
+{
+	struct percpu_list_node *node;
+
+	begin();
+	spread(0, NODES);
+	fault_arm(FAULT_MEMBARRIER, 2, FAULT_ALWAYS, EPERM);
+	CHECK_OK(percpu_list_drain(&list, &node));
+	CHECK_EQ(own_chain(node), NODES);
+	while (percpu_list_chain_pop(&node)) {
+	}
+	/* Closed or open, nothing is lost, and the next drain opens them. */
+	spread(0, NODES);
+	fault_clear();
+	CHECK_EQ(drain_all(), NODES);
+	CHECK_EQ(percpu_list_pop(&list, &node), -ENOENT);
+	spread(0, NODES);
+	end(NODES);
+}
+
 TEST(pushes_to_closed_lists_go_to_shared_ones)
 {
 	struct percpu_list_node *node;

@@ -219,6 +219,36 @@ TEST(slot_that_is_held_is_not_handed_out_again)
 	end();
 }
 
+/* There it is free again, whatever its holder has to leave for threads of that CPU (M2). */
+TEST(slot_given_back_on_another_cpu_is_taken_again)
+{
+	int other, slot, again;
+
+	if (CPU_COUNT(&cpus_of_process) < 2)
+		test_skip("two CPUs are needed");
+	begin();
+	if (!lock.cpu_words || percpu_cpu_raw() < 0)
+		test_skip("this mode has shared slots only");
+	/* Somebody else may move this thread between any two lines: again then. */
+	do {
+		go_to_nth_cpu(0);
+		slot = percpu_lock(&lock);
+		go_to_nth_cpu(1);
+		other = percpu_cpu();
+		CHECK_OK(percpu_unlock(&lock, slot));
+		go_to_nth_cpu(0);
+		again = percpu_lock(&lock);
+		CHECK_OK(percpu_unlock(&lock, again));
+	} while (slot != (int)nth_cpu(0) || other == slot || again >= (int)percpu_ncpus());
+	CHECK_EQ(again, slot);
+	/* A taker from outside finds it free, too. */
+	CHECK_OK(percpu_lock_remote(&lock, slot));
+	CHECK_OK(percpu_unlock_remote(&lock, slot));
+	CHECK_EQ(percpu_lock_remote(&lock, slot), 0);
+	CHECK_OK(percpu_unlock_remote(&lock, slot));
+	end();
+}
+
 TEST(remote_takes_every_slot)
 {
 	begin();
@@ -526,6 +556,32 @@ TEST(slot_stays_closed_where_the_fence_fails)
 	slot = percpu_lock(&lock);
 	CHECK(slot >= 0);
 	CHECK_OK(percpu_unlock(&lock, slot));
+	end();
+}
+
+/* Where a taker needs one to open the slot again, it stays closed, and the next taker opens it. */
+TEST(slot_that_a_taker_could_not_open_is_opened_by_the_next_one)
+{
+	int slot;
+
+	begin();
+	go_to_nth_cpu(0);
+	CHECK_OK(percpu_lock_remote(&lock, (int)nth_cpu(0)));
+	fault_arm(FAULT_MEMBARRIER, 1, FAULT_ALWAYS, EPERM);
+	errno = 12345;
+	CHECK_OK(percpu_unlock_remote(&lock, (int)nth_cpu(0)));
+	CHECK_EQ(errno, 12345);
+	slot = percpu_lock(&lock);
+	CHECK(slot >= 0);
+	CHECK_OK(percpu_unlock(&lock, slot));
+	fault_clear();
+	CHECK_OK(percpu_lock_remote(&lock, (int)nth_cpu(0)));
+	CHECK_OK(percpu_unlock_remote(&lock, (int)nth_cpu(0)));
+	do {
+		go_to_nth_cpu(0);
+		slot = percpu_lock(&lock);
+		CHECK_OK(percpu_unlock(&lock, slot));
+	} while (lock.cpu_words && percpu_cpu_raw() >= 0 && slot >= (int)percpu_ncpus());
 	end();
 }
 

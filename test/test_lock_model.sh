@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
-# Every run of the model of the lock: one holder at a time, and everybody gets through. And each
-# mistake that the model can make is found.
+# Every run of the model of the lock: one holder at a time, and everybody gets through. Every run of
+# the model of what is found under it by CPUs that load early. And each mistake that the models can
+# make is found.
 #	sh test_lock_model.sh SOURCE_DIR
 set -eu
 . "$(dirname "$0")/skip.sh"
@@ -9,7 +10,8 @@ set -eu
 test_name=test_lock_model
 need spin spin
 need gcc gcc
-model=$(cd "$1" && pwd)/test/model/lock.pml
+models=$(cd "$1" && pwd)/test/model
+model=$models/lock.pml
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -57,3 +59,11 @@ fails_by 'assertion violated (inside==1)' safety -DNO_TAKER_FENCE
 fails_by 'assertion violated (inside==1)' safety -DNO_ABORT
 fails_by 'pan:1: invalid end state' safety -DNO_SLEEPER_FENCE
 fails_by 'acceptance cycle' progress -DNO_SLEEPER_FENCE
+
+model=$models/order.pml
+holds safety
+holds safety -DONLY_LIST
+fails_by 'assertion violated (early_data==added)' safety -DPLAIN_ZERO
+fails_by 'assertion violated (early_data==added)' safety -DNO_ACQUIRE
+fails_by 'assertion violated (early_data==added)' safety -DNO_OPEN_FENCE
+fails_by 'assertion violated head' safety -DNO_OPEN_FENCE -DONLY_LIST

@@ -517,6 +517,33 @@ TEST(failing_fence_closes_stacks_and_loses_nothing)
 	end(ITEMS);
 }
 
+TEST(items_taken_before_arrays_cannot_be_opened_again_are_handed_out)
+{
+	unsigned char some[ITEMS][SIZE];
+	void *items[ITEMS];
+	int got, more;
+
+	begin();
+	spread(0, ITEMS);
+	fault_arm(FAULT_MEMBARRIER, 2, FAULT_ALWAYS, EPERM);
+	got = percpu_stack_drain(&stack, items, ITEMS);
+	fault_arm(FAULT_MEMBARRIER, 2, FAULT_ALWAYS, EPERM);
+	more = percpu_values_drain(&values, some, ITEMS);
+	CHECK(got > 0 && more > 0);
+	CHECK_EQ(got + more, ITEMS);
+	for (int i = 0; i < got; i++)
+		own(items[i]);
+	for (int i = 0; i < more; i++)
+		own_value(some[i]);
+	/* Closed or open, nothing is lost, and the next drain opens them. */
+	spread(0, ITEMS);
+	fault_clear();
+	CHECK_EQ(drain_all(), ITEMS);
+	CHECK_EQ(percpu_stack_pop(&stack, items), -ENOENT);
+	spread(0, ITEMS);
+	end(ITEMS);
+}
+
 /* ---- Storms ---- */
 
 #define WORKERS 5u

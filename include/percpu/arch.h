@@ -42,7 +42,7 @@
 /* What every port must give, even one without sequences (doc/porting.md). */
 #if !defined(ARCH_NAME) || !defined(ARCH_HAVE_SEQ) || !defined(ARCH_HAVE_SEQ_8) ||                 \
 	!defined(ARCH_ATOMIC_64) || !defined(ARCH_INLINE_COUNTER) || !defined(ARCH_HAVE_LOCAL) ||  \
-	!defined(ARCH_PLAIN_INC)
+	!defined(ARCH_PLAIN_INC) || !defined(ARCH_LOADS_IN_ORDER)
 #error "percpu: arch file incomplete: the names that even a port without sequences gives"
 #endif
 #if ARCH_HAVE_LOCAL &&                                                                             \

@@ -168,7 +168,7 @@ int percpu_list_pop_all(struct percpu_list *list, struct percpu_list_node **firs
 
 /*
  * Takes the nodes of all slots, or of one, whatever CPU it belongs to, as a chain. The CPUs' lists
- * are closed meanwhile (pushes go to shared ones), and one fence interrupts every CPU that runs
+ * are closed meanwhile (pushes go to shared ones), and fences interrupt every CPU that runs
  * this process: for slow paths. 0; -ENOENT: nothing was there; -EINVAL for NULL, a slot that does
  * not exist, or a list that is not initialised. -EPERM: the fence failed, nothing was taken, and
  * the lists stay closed until a drain succeeds.

@@ -68,13 +68,16 @@ int percpu_lock_init(struct percpu_lock *lock);
  * -EBUSY: a slot is held, nothing was done. */
 int percpu_lock_destroy(struct percpu_lock *lock);
 
-/* What each slot has, and whose it is, by the thread's number (percpu__shared.id). */
+/* What each slot has, and whose it is, by the thread's number (percpu__shared.id). 0: nobody's. */
 struct percpu__lock_words {
 	percpu__word held;
 	percpu__word closed; /* the one who has taken this CPU slot, or takes it, from outside */
 	uint32_t waiters;    /* who sleep, or are about to */
 	uint32_t wakes;      /* what they sleep on: how often they were woken */
 };
+
+/* No thread's number: nobody holds the slot, but sequences leave it alone (lock.c, M2). */
+#define PERCPU__LOCK_NOBODY 1
 
 int percpu__lock_cold(struct percpu_lock *lock);
 int percpu__lock_try_cold(struct percpu_lock *lock);
@@ -88,17 +91,23 @@ void percpu__lock_wake(struct percpu_lock *lock, struct percpu__lock_words *word
 PERCPU__INLINE int percpu__lock_on_cpu(struct percpu_lock *lock)
 {
 	uintptr_t me = percpu__shared.id;
-	int slot;
 
 	if (__builtin_expect(me == 0, 0))
 		return PERCPU__UNAVAILABLE;
-	slot = percpu__seq_lock(&lock->cpu_words, me);
-	/* With what the sequence read. Pairs with the release in percpu__unlock_on_cpu() and in
-	 * percpu_unlock_remote(). */
-#if ARCH_HAVE_SEQ
-	__atomic_thread_fence(__ATOMIC_ACQUIRE);
-#endif
-	return slot;
+	/* No barrier behind it: who gives a slot back sees to it that none is needed (lock.c, M2). */
+	return percpu__seq_lock(&lock->cpu_words, me);
+}
+
+/*
+ * What the holder leaves in held: 0 on the slot's own CPU. There, what follows an acquire comes
+ * after what he did without more ado. Elsewhere it does so only where CPUs load in order. The
+ * number of the CPU is read behind all that was done with the slot held, and may be stale when it is
+ * used: between, the thread has passed the scheduler on that CPU.
+ */
+PERCPU__INLINE percpu__word percpu__lock_left(int slot)
+{
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	return ARCH_LOADS_IN_ORDER || percpu_cpu_raw() == slot ? 0 : PERCPU__LOCK_NOBODY;
 }
 
 /*
@@ -113,7 +122,7 @@ PERCPU__INLINE int percpu__unlock_on_cpu(struct percpu_lock *lock, int slot)
 	if (__builtin_expect((unsigned)slot >= percpu__rt.bound || !words, 0))
 		return percpu__unlock_cold(lock, slot);
 	words = (struct percpu__lock_words *)percpu__slot(words, (unsigned)slot);
-	__atomic_store_n(&words->held, 0, __ATOMIC_RELEASE);
+	__atomic_store_n(&words->held, percpu__lock_left(slot), __ATOMIC_RELEASE);
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	if (__builtin_expect(__atomic_load_n(&words->waiters, __ATOMIC_RELAXED) != 0, 0))
 		percpu__lock_wake(lock, words);
@@ -184,7 +193,9 @@ PERCPU__INLINE int percpu_unlock(struct percpu_lock *lock, int slot)
  * has succeeded and it was unlocked again.
  */
 int percpu_lock_remote(struct percpu_lock *lock, int slot);
-/* Gives it back. 0; -EINVAL as above; -EPERM: the caller does not hold it in this way. */
+/* Gives it back; with a fence once more where CPUs do not load in order (if it fails, the slot stays
+ * closed to percpu_lock(), as above). 0; -EINVAL as above; -EPERM: the caller does not hold it in
+ * this way. */
 int percpu_unlock_remote(struct percpu_lock *lock, int slot);
 
 /* The copy in a slot that the caller holds: to be written as well. */

@@ -180,7 +180,7 @@ int percpu_stack_pop_n(struct percpu_stack *stack, void **items, unsigned n);
 /*
  * Takes up to n pointers (at most INT_MAX) off all arrays, or off that of one slot, whatever CPU it
  * belongs to: how many. Again, until it answers -ENOENT: nothing was there. The CPUs' arrays are
- * closed meanwhile (pushes go to shared ones), and one fence interrupts every CPU that runs this
+ * closed meanwhile (pushes go to shared ones), and fences interrupt every CPU that runs this
  * process: for slow paths. -EINVAL for NULL, n = 0, a slot that does not exist, or a stack that is
  * not initialised. -EPERM: the fence failed, nothing was taken, and the arrays stay closed until a
  * drain succeeds.

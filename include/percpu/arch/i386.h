@@ -15,6 +15,7 @@
 #define ARCH_HAVE_SEQ_8 0
 /* cmpxchg8b, whatever a compiler says of a type that is aligned to 4 here. */
 #define ARCH_ATOMIC_64 1
+#define ARCH_LOADS_IN_ORDER 1
 /* The 64-bit add below needs five registers: a call into the library. */
 #define ARCH_INLINE_COUNTER 0
 

@@ -13,6 +13,9 @@
 /* Inline where a 64-bit atomic is one instruction. */
 #define ARCH_INLINE_COUNTER ARCH_ATOMIC_64
 
+/* Nothing is known: unlocking inlined from such a build is right with a library that has sequences. */
+#define ARCH_LOADS_IN_ORDER 0
+
 /* The baseline of every counter bench, as near to one unlocked add as C comes. */
 #define ARCH_PLAIN_INC(ptr)                                                                        \
 	do {                                                                                       \

@@ -17,6 +17,7 @@
 #define ARCH_HAVE_SEQ 1
 #define ARCH_HAVE_SEQ_8 1
 #define ARCH_ATOMIC_64 1
+#define ARCH_LOADS_IN_ORDER 1
 #define ARCH_INLINE_COUNTER 1
 
 /* Assembly text, an instruction a line: */
