@@ -325,6 +325,27 @@ static void must_be_complete(const struct seq_op *op, const struct listing *list
 	must(d->start + d->length - next <= TEST_ARCH_INSTRUCTION_MAX, op, "not all executed");
 }
 
+/* Steps through a commit from whom the pointer is taken away when its n-th range begins. */
+static void step_out(struct tracee *tracee, const struct seq_op *op, struct listing *listing,
+		     unsigned n)
+{
+	const struct descriptor *d = &listing->descriptor[n];
+	struct call call;
+
+	set_up(&call, tracee->stage, op);
+	do {
+		CHECK_EQ(tracee_step(tracee), SIGTRAP);
+	} while (pointer_of(tracee) != listing->pointer[n] || tracee_pc(tracee) != d->start);
+	tracee_clear_cs(tracee);
+	while (tracee_pc(tracee) - d->start < d->length) {
+		note(listing, tracee_pc(tracee));
+		CHECK_EQ(tracee_step(tracee), SIGTRAP);
+	}
+	CHECK_EQ(tracee_run(tracee), SIGSTOP);
+	must(call.stage->result.answer == PSEUDO_ABORTED, op, "done without the pointer");
+	check_result(&call);
+}
+
 /* I3, and the chain: begin's descriptor, then the commit's own if that is another one, whose range
  * ends with the commit. */
 TEST(I3_nothing_changes_before_the_commit_and_each_range_is_armed_once)
@@ -340,6 +361,8 @@ TEST(I3_nothing_changes_before_the_commit_and_each_range_is_armed_once)
 		const struct descriptor *d;
 
 		step_through(&tracee, op, &listing);
+		for (unsigned n = 0; n < listing.descriptors; n++)
+			step_out(&tracee, op, &listing, n);
 		must(listing.pointer[0] == percpu__rt.txn_cs, op, "another begin");
 		must(listing.descriptors <= 2, op, "too long a chain");
 		for (unsigned n = 0; n < listing.descriptors; n++)

@@ -3,18 +3,17 @@
 #ifndef PERCPU_TEST_ARCH_I386_H
 #define PERCPU_TEST_ARCH_I386_H
 
-#include <stddef.h>
 #include <sys/user.h>
 
-/* Where the program counter is in the kernel's user area. */
-#define TEST_ARCH_PC offsetof(struct user, regs.eip)
+/* The general registers as ptrace hands them over, and which member is the program counter. */
+typedef struct user_regs_struct test_arch_registers;
+#define TEST_ARCH_PC eip
 
 /* An instruction that traps, and how far behind it the program counter is then. */
 #define TEST_ARCH_BREAKPOINT                                                                       \
 	{                                                                                          \
 		0xcc                                                                               \
 	}
-#define TEST_ARCH_BREAKPOINT_SIZE 1
 #define TEST_ARCH_PC_AFTER_TRAP 1
 
 /* Bytes of the longest instruction. */

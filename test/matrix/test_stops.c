@@ -81,12 +81,14 @@ static bool find_descriptor(pid_t tid, struct descriptor *d)
 static void move_to_abort(struct tracer *tracer, pid_t tid)
 {
 	struct descriptor d;
-	unsigned long pc = (unsigned long)ptrace(PTRACE_PEEKUSER, tid, (void *)TEST_ARCH_PC, NULL);
+	test_arch_registers registers;
 
 	tracer->stops++;
-	if (!find_descriptor(tid, &d) || pc - d.start >= d.length)
+	if (!test_arch_get(tid, &registers) || !find_descriptor(tid, &d) ||
+	    registers.TEST_ARCH_PC - d.start >= d.length)
 		return;
-	CHECK_EQ(ptrace(PTRACE_POKEUSER, tid, (void *)TEST_ARCH_PC, (void *)(uintptr_t)d.abort), 0);
+	registers.TEST_ARCH_PC = (__typeof__(registers.TEST_ARCH_PC))d.abort;
+	CHECK(test_arch_set(tid, &registers));
 	tracer->inside++;
 }
 

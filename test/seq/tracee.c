@@ -116,27 +116,32 @@ int tracee_run(struct tracee *tracee)
 	return tracee_run_with(tracee, 0);
 }
 
-int tracee_step(struct tracee *tracee)
-{
-	CHECK_EQ(ptrace(PTRACE_SINGLESTEP, tracee->pid, NULL, NULL), 0);
-	return wait_for_stop(tracee);
-}
-
 /* Addresses as ptrace wants them: without sign. */
 static void *at(uint64_t address)
 {
 	return (void *)(uintptr_t)address;
 }
 
+static void get_registers(struct tracee *tracee, test_arch_registers *registers)
+{
+	CHECK(test_arch_get(tracee->pid, registers));
+}
+
 uint64_t tracee_pc(struct tracee *tracee)
 {
-	errno = 0;
-	return (unsigned long)ptrace(PTRACE_PEEKUSER, tracee->pid, at(TEST_ARCH_PC), NULL);
+	test_arch_registers registers;
+
+	get_registers(tracee, &registers);
+	return (unsigned long)registers.TEST_ARCH_PC;
 }
 
 void tracee_set_pc(struct tracee *tracee, uint64_t pc)
 {
-	CHECK_EQ(ptrace(PTRACE_POKEUSER, tracee->pid, at(TEST_ARCH_PC), at(pc)), 0);
+	test_arch_registers registers;
+
+	get_registers(tracee, &registers);
+	registers.TEST_ARCH_PC = (__typeof__(registers.TEST_ARCH_PC))pc;
+	CHECK(test_arch_set(tracee->pid, &registers));
 }
 
 static long peek(struct tracee *tracee, uint64_t address)
@@ -160,6 +165,14 @@ void tracee_read(struct tracee *tracee, uint64_t address, void *into, size_t siz
 
 		memcpy(byte + done, &word, part);
 	}
+}
+
+void tracee_clear_cs(struct tracee *tracee)
+{
+	uint64_t cs = (uintptr_t)&tracee->stage->area->rseq_cs;
+
+	for (size_t done = 0; done < sizeof(uint64_t); done += sizeof(long))
+		CHECK_EQ(ptrace(PTRACE_POKEDATA, tracee->pid, at(cs + done), NULL), 0);
 }
 
 void breakpoint_plant(struct tracee *tracee, struct breakpoint *breakpoint, uint64_t address)
@@ -193,6 +206,78 @@ bool breakpoint_hit(struct tracee *tracee, const struct breakpoint *breakpoint)
 		return false;
 	tracee_set_pc(tracee, breakpoint->address);
 	return true;
+}
+
+/* ---- Steps ---- */
+
+#if defined(TEST_ARCH_NEXT)
+static void read_for_next(void *tracee, uint64_t address, void *into, size_t size)
+{
+	tracee_read((struct tracee *)tracee, address, into, size);
+}
+
+static void find_next(struct tracee *tracee, struct test_arch_next *next)
+{
+	test_arch_registers registers;
+
+	get_registers(tracee, &registers);
+	TEST_ARCH_NEXT(&registers, read_for_next, tracee, next);
+}
+#else
+static void find_next(struct tracee *tracee, struct test_arch_next *next)
+{
+	(void)tracee;
+	next->count = 0;
+}
+#endif
+
+/* The abort entry, if the next thing may be an abort. */
+static bool find_abort(struct tracee *tracee, uint64_t *entry)
+{
+	uint64_t pc = tracee_pc(tracee);
+	struct rseq_area area;
+	struct descriptor d;
+
+	tracee_read(tracee, (uintptr_t)tracee->stage->area, &area, sizeof(area));
+	if (!area.rseq_cs)
+		return false;
+	tracee_read(tracee, area.rseq_cs, &d, sizeof(d));
+	*entry = d.abort;
+	return pc - d.start < d.length;
+}
+
+static int run_to(struct tracee *tracee, const struct test_arch_next *next)
+{
+	struct breakpoint at_next[TEST_ARCH_NEXT_MAX + 1];
+	unsigned count = 0;
+	uint64_t entry;
+	int sig;
+
+	while (count < next->count) {
+		breakpoint_plant(tracee, &at_next[count], next->address[count]);
+		count++;
+	}
+	if (find_abort(tracee, &entry))
+		breakpoint_plant(tracee, &at_next[count++], entry);
+	sig = tracee_run(tracee);
+	for (unsigned i = 0; sig == SIGTRAP && i < count; i++)
+		if (breakpoint_hit(tracee, &at_next[i]))
+			break;
+	/* Two may be at one place. */
+	while (count)
+		breakpoint_lift(tracee, &at_next[--count]);
+	return sig;
+}
+
+int tracee_step(struct tracee *tracee)
+{
+	struct test_arch_next next;
+
+	find_next(tracee, &next);
+	if (next.count)
+		return run_to(tracee, &next);
+	CHECK_EQ(ptrace(PTRACE_SINGLESTEP, tracee->pid, NULL, NULL), 0);
+	return wait_for_stop(tracee);
 }
 
 #endif

@@ -80,6 +80,8 @@ int tracee_run_with(struct tracee *tracee, int sig);
 uint64_t tracee_pc(struct tracee *tracee);
 void tracee_set_pc(struct tracee *tracee, uint64_t pc);
 void tracee_read(struct tracee *tracee, uint64_t address, void *into, size_t size);
+/* As a signal, or whatever else interrupts it, would do it. */
+void tracee_clear_cs(struct tracee *tracee);
 
 struct breakpoint {
 	uint64_t address;
