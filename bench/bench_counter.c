@@ -207,11 +207,31 @@ BENCH_LOOP(loop_sum_sparse, , BENCH_USE((long)percpu_counter_sum(&sparse)), )
 BENCH_LOOP(loop_sum_full, , BENCH_USE((long)percpu_counter_sum(&full)), )
 
 /* Reads: one counter, nobody else at work. */
+static int open_hits(const struct bench_method *m, const char **why)
+{
+	(void)m, (void)why;
+	percpu_counter_add(&hits, 0); /* it has slots from here on */
+	return 0;
+}
+
 BENCH_LOOP(loop_load, , BENCH_USE(__atomic_load_n(&shared.n, __ATOMIC_RELAXED)), )
 BENCH_LOOP(loop_read, , BENCH_USE((long)percpu_counter_read(&hits)), )
 BENCH_LOOP(loop_sum, , BENCH_USE((long)percpu_counter_sum(&hits)), )
 BENCH_LOOP(loop_sum_positive, , BENCH_USE((long)percpu_counter_sum_positive(&hits)), )
 BENCH_LOOP(loop_compare, , BENCH_USE(percpu_counter_compare(&hits, 0)), )
+
+static PERCPU_COUNTER_ADD_ONLY(events);
+
+static int open_events(const struct bench_method *m, const char **why)
+{
+	(void)m, (void)why;
+	percpu_counter_add(&events, 1000000);
+	(void)percpu_counter_sum(&events);
+	return 0;
+}
+
+BENCH_LOOP(loop_compare_above, , BENCH_USE(percpu_counter_compare(&events, 1000)), )
+BENCH_LOOP(loop_compare_below, , BENCH_USE(percpu_counter_compare(&events, INT64_MAX)), )
 
 static PERCPU_ID(ids);
 
@@ -321,10 +341,18 @@ const struct bench_table bench_counters = {
 
 static const struct bench_method reads[] = {
 	{.name = "plain read", .param = "", .loop = loop_load},
-	{.name = "percpu read", .param = "", .loop = loop_read},
-	{.name = "percpu sum", .param = "", .loop = loop_sum},
-	{.name = "percpu sum_positive", .param = "", .loop = loop_sum_positive},
-	{.name = "percpu compare", .param = "", .loop = loop_compare},
+	{.name = "percpu read", .param = "", .loop = loop_read, .open = open_hits},
+	{.name = "percpu sum", .param = "", .loop = loop_sum, .open = open_hits},
+	{.name = "percpu sum_positive", .param = "", .loop = loop_sum_positive, .open = open_hits},
+	{.name = "percpu compare", .param = "", .loop = loop_compare, .open = open_hits},
+	{.name = "percpu compare",
+	 .param = "add-only, above",
+	 .loop = loop_compare_above,
+	 .open = open_events},
+	{.name = "percpu compare",
+	 .param = "add-only, below",
+	 .loop = loop_compare_below,
+	 .open = open_events},
 	{.name = "atomic add-return", .param = "", .loop = loop_id_atomic},
 	{.name = "percpu id_next", .param = "", .loop = loop_id},
 };

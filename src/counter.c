@@ -17,6 +17,11 @@
  *     Whoever does not get the lock at once counts aside.
  * C3  cpu_base is base or NULL, and sequences read it once, in their range: one that adds to a cell
  *     found the object ready. Making it ready needs no fence; taking the slots away does.
+ * C4  The note, behind the shared slots, is what a walk over the slots added up to. What is known
+ *     without one is aside and note: no baseline is in a note, so a walk that a reset overtakes
+ *     leaves nothing old behind.
+ * C5  Cells of an add-only counter never go down. So a note, and the sum of some slots, is never more
+ *     than what all slots have from then on.
  */
 #include "internal.h"
 
@@ -25,6 +30,9 @@
 #include "cell.h"
 
 enum { EMPTY, READY, DESTROYED };
+
+/* Of an add-only counter: a larger one may be a negative one that has wrapped. */
+#define BASELINE_MAX (INT64_C(1) << 62)
 
 /* No array is larger. */
 #define COUNT_MAX (PTRDIFF_MAX / sizeof(struct percpu_counter))
@@ -58,10 +66,8 @@ static COLD void become_ready(struct percpu_counter *counter)
 	if (!percpu__trylock(&saved))
 		return;
 	if (counter->state == EMPTY &&
-	    percpu__alloc_locked(&base, sizeof(percpu__cell), sizeof(percpu__cell)) == 0) {
-		percpu__cell_write(percpu__note(base), percpu__cell_read(aside(counter)));
+	    percpu__alloc_locked(&base, sizeof(percpu__cell), sizeof(percpu__cell)) == 0)
 		publish(counter, base);
-	}
 	percpu__unlock(&saved);
 }
 
@@ -93,6 +99,7 @@ void percpu__counter_outline(struct percpu_counter *counter, int64_t n)
 {
 	void *base;
 
+	INVARIANT("C5", !counter || !counter->add_only || n >= 0);
 	if (UNLIKELY(!counter) ||
 	    __builtin_expect(percpu__seq_add_handle_8(&counter->cpu_base, n), 1))
 		return;
@@ -118,19 +125,19 @@ static int64_t sum_slots(const char *base)
 
 int64_t percpu_counter_sum(const struct percpu_counter *counter)
 {
-	int64_t sum;
+	int64_t baseline, sum;
 	char *base;
 
 	if (!counter)
 		return 0;
 	base = base_of(counter);
-	sum = percpu__cell_read(aside(counter));
+	baseline = percpu__cell_read(aside(counter));
 	if (!base)
-		return sum;
-	sum = percpu__plus(sum, sum_slots(base));
+		return baseline;
+	sum = sum_slots(base);
 	percpu__cell_write(percpu__note(base), sum);
 	percpu__shared_new_epoch();
-	return sum;
+	return percpu__plus(baseline, sum);
 }
 
 int64_t percpu_counter_sum_positive(const struct percpu_counter *counter)
@@ -142,18 +149,57 @@ int64_t percpu_counter_sum_positive(const struct percpu_counter *counter)
 
 int64_t percpu_counter_read(const struct percpu_counter *counter)
 {
+	int64_t baseline;
 	void *base;
 
 	if (!counter)
 		return 0;
 	base = base_of(counter);
-	return base ? percpu__cell_read(percpu__note(base)) : percpu__cell_read(aside(counter));
+	baseline = percpu__cell_read(aside(counter));
+	return base ? percpu__plus(baseline, percpu__cell_read(percpu__note(base))) : baseline;
+}
+
+/* The sum of the first slots that have more than enough; if there are none, of all. */
+static int64_t sum_until(const char *base, int64_t enough)
+{
+	int64_t sum = 0;
+
+	PERCPU__BARRIER(); /* as in sum_slots() */
+	for (unsigned left = percpu__rt_writable.nslots; left && sum <= enough; left--) {
+		sum = percpu__plus(sum,
+				   percpu__cell_read((const percpu__cell *)(const void *)base));
+		base += PERCPU_STRIDE;
+	}
+	return sum;
+}
+
+/* C5. The slots against what the limit leaves to them. */
+static int compare_slots(char *base, int64_t rest)
+{
+	int64_t known = percpu__cell_read(percpu__note(base));
+	int64_t sum;
+
+	if (known > rest)
+		return 1;
+	sum = sum_until(base, rest);
+	if (sum > known)
+		percpu__cell_write(percpu__note(base), sum);
+	percpu__shared_new_epoch();
+	return (sum > rest) - (sum < rest);
 }
 
 int percpu_counter_compare(const struct percpu_counter *counter, int64_t limit)
 {
-	int64_t sum = percpu_counter_sum(counter);
+	char *base = counter ? base_of(counter) : NULL;
+	int64_t sum, rest;
 
+	if (base && counter->add_only) {
+		int64_t baseline = percpu__cell_read(aside(counter));
+
+		if (baseline <= BASELINE_MAX && !__builtin_sub_overflow(limit, baseline, &rest))
+			return compare_slots(base, rest);
+	}
+	sum = percpu_counter_sum(counter);
 	return (sum > limit) - (sum < limit);
 }
 
@@ -163,7 +209,6 @@ int percpu_counter_set(struct percpu_counter *counter, int64_t value)
 		return -EINVAL;
 	(void)percpu__cell_add_return(aside(counter),
 				      percpu__minus(value, percpu_counter_sum(counter)));
-	(void)percpu_counter_sum(counter);
 	return 0;
 }
 
@@ -180,13 +225,19 @@ int percpu_counter_init(struct percpu_counter *counter)
 /* Takes the slots of the first n away again; nobody has used them. */
 static void give_back(struct percpu_counter *counters, size_t n)
 {
-	while (n--) {
+	while (n--)
 		(void)percpu__free_locked(counters[n].base);
-		counters[n] = (struct percpu_counter)PERCPU_COUNTER_INIT;
+}
+
+static void empty(struct percpu_counter *counters, size_t n, uint32_t add_only)
+{
+	for (size_t i = 0; i < n; i++) {
+		counters[i] = (struct percpu_counter)PERCPU_COUNTER_INIT;
+		counters[i].add_only = add_only;
 	}
 }
 
-int percpu_counter_init_many(struct percpu_counter *counters, size_t n)
+static int init_many(struct percpu_counter *counters, size_t n, uint32_t add_only)
 {
 	sigset_t saved;
 	int result = 0;
@@ -195,20 +246,32 @@ int percpu_counter_init_many(struct percpu_counter *counters, size_t n)
 	if (!counters || n == 0 || n > COUNT_MAX)
 		return -EINVAL;
 	percpu__start();
+	empty(counters, n, add_only);
 	percpu__lock(&saved);
 	for (done = 0; done < n; done++) {
 		void *base;
 
-		counters[done] = (struct percpu_counter)PERCPU_COUNTER_INIT;
 		result = percpu__alloc_locked(&base, sizeof(percpu__cell), sizeof(percpu__cell));
 		if (result != 0)
 			break;
 		publish(&counters[done], base);
 	}
-	if (result != 0)
+	if (result != 0) {
 		give_back(counters, done);
+		empty(counters, done, add_only);
+	}
 	percpu__unlock(&saved);
 	return result;
+}
+
+int percpu_counter_init_many(struct percpu_counter *counters, size_t n)
+{
+	return init_many(counters, n, 0);
+}
+
+int percpu_counter_init_add_only(struct percpu_counter *counters, size_t n)
+{
+	return init_many(counters, n, 1);
 }
 
 int percpu_counter_destroy(struct percpu_counter *counter)

@@ -22,6 +22,7 @@ static void mark(void)
 static PERCPU_COUNTER(counter);
 static PERCPU_ID(id);
 static struct percpu_limit limit;
+static PERCPU_COUNTER_ADD_ONLY(rising);
 static struct percpu_zone zone;
 static uint32_t *word;
 
@@ -35,6 +36,8 @@ static void use_everything(void)
 	(void)percpu_counter_sum(&counter);
 	(void)percpu_counter_read(&counter);
 	(void)percpu_counter_compare(&counter, 5);
+	(void)percpu_counter_compare(&rising, 5);
+	percpu_counter_inc(&rising);
 	(void)percpu_counter_set(&counter, 5);
 	(void)percpu_id_next(&id);
 	(void)percpu_limit_add(&limit, 5);

@@ -5,6 +5,7 @@
 #include "cpus.h"
 
 #include <stdbool.h>
+#include <sys/mman.h>
 #include <sys/time.h>
 
 #include <percpu/percpu.h>
@@ -332,6 +333,202 @@ TEST(compare_tells_below_equal_above)
 			CHECK_EQ(percpu_counter_compare(&counter, values[j]),
 				 (values[i] > values[j]) - (values[i] < values[j]));
 	}
+}
+
+/* ---- Comparisons of counters that are only added to ---- */
+
+/* Adds n to the cell of every slot, whoever it belongs to. */
+static void add_to_slots(const struct percpu_counter *counter, int64_t n)
+{
+	for (unsigned slot = 0; slot < percpu_nslots(); slot++)
+		*(int64_t *)(uintptr_t)percpu_ptr((const int64_t *)counter->base, slot) += n;
+}
+
+/* From the slot of this number on, whoever looks dies of it. The note stays as it is. The address of
+ * the last page. */
+static uintptr_t close_slots_from(const struct percpu_counter *counter, unsigned slot)
+{
+	uintptr_t size = (uintptr_t)sysconf(_SC_PAGESIZE);
+	uintptr_t page = 0;
+
+	for (; slot < percpu_nslots(); slot++) {
+		page = (uintptr_t)percpu_ptr((const int64_t *)counter->base, slot) & ~(size - 1);
+		CHECK_OK(mprotect((void *)page, size, PROT_NONE));
+	}
+	return page;
+}
+
+static struct {
+	struct percpu_counter counter;
+	int64_t limit;
+	unsigned open; /* slots that may be looked at */
+} compared;
+
+static void compare_with_slots_closed(void *arg)
+{
+	int *expected = arg;
+
+	signal(SIGSEGV, SIG_DFL);
+	(void)close_slots_from(&compared.counter, compared.open);
+	CHECK_EQ(percpu_counter_compare(&compared.counter, compared.limit), *expected);
+}
+
+/* Which way it comes out in a child where only so many slots can be looked at. */
+static void must_compare(int64_t limit, unsigned open, int expected)
+{
+	compared.limit = limit;
+	compared.open = open;
+	CHECK_EQ(test_in_child(compare_with_slots_closed, &expected), TEST_PASSED);
+}
+
+static void must_look_further(int64_t limit, unsigned open)
+{
+	int never = 2;
+
+	compared.limit = limit;
+	compared.open = open;
+	CHECK_EQ(test_in_child(compare_with_slots_closed, &never), -SIGSEGV);
+}
+
+TEST(add_only_counter_far_above_is_compared_without_a_look_at_slots)
+{
+	int64_t slots = percpu_nslots();
+
+	CHECK_OK(percpu_counter_init_add_only(&compared.counter, 1));
+	add_to_slots(&compared.counter, 10);
+	CHECK_EQ(percpu_counter_sum(&compared.counter), 10 * slots);
+	must_compare(0, 0, 1);
+	must_compare(10 * slots - 1, 0, 1);
+	must_look_further(10 * slots, 0);
+	/* It knows no more than what was there when it was summed. */
+	add_to_slots(&compared.counter, 1);
+	must_compare(10 * slots - 1, 0, 1);
+	must_look_further(10 * slots, 0);
+	/* A baseline takes effect at once, and is no sum. */
+	CHECK_OK(percpu_counter_set(&compared.counter, 1000000));
+	must_compare(999999, 0, 1);
+	must_look_further(1000000, 0);
+	CHECK_OK(percpu_counter_reset(&compared.counter));
+	must_look_further(0, 0);
+	must_compare(-1, 0, 1);
+}
+
+TEST(add_only_counter_is_compared_with_as_few_slots_as_are_enough)
+{
+	CHECK_OK(percpu_counter_init_add_only(&compared.counter, 1));
+	add_to_slots(&compared.counter, 10);
+	must_compare(9, 1, 1);
+	must_look_further(10, 1);
+	must_compare(10, 2, 1);
+	/* What it has seen is known afterwards. */
+	CHECK_EQ(percpu_counter_compare(&compared.counter, 19), 1);
+	must_compare(19, 0, 1);
+	CHECK_EQ(percpu_counter_read(&compared.counter), 20);
+	must_look_further(20, 0);
+	/* Nothing is above what all of them have. */
+	CHECK_EQ(percpu_counter_compare(&compared.counter, 10 * percpu_nslots()), 0);
+	CHECK_EQ(percpu_counter_compare(&compared.counter, INT64_MAX), -1);
+}
+
+TEST(counter_that_may_go_down_is_compared_by_a_sum)
+{
+	CHECK_OK(percpu_counter_init(&compared.counter));
+	add_to_slots(&compared.counter, 10);
+	CHECK(percpu_counter_sum(&compared.counter) > 100);
+	must_look_further(0, percpu_nslots() - 1);
+	must_compare(0, percpu_nslots(), 1);
+	add_to_slots(&compared.counter, -11);
+	CHECK_EQ(percpu_counter_compare(&compared.counter, 0), -1);
+}
+
+TEST(add_only_counters_compare_exactly_at_every_baseline)
+{
+	static const int64_t values[] = {INT64_MIN, INT64_MIN + 1, -5,       -1, 0, 1,
+					 5,         INT64_MAX - 1, INT64_MAX};
+	const size_t count = sizeof(values) / sizeof(values[0]);
+	static PERCPU_COUNTER_ADD_ONLY(counter);
+
+	/* Before and behind the first add, which gives it slots. */
+	for (int round = 0; round < 3; round++) {
+		for (size_t i = 0; i < count; i++) {
+			CHECK_OK(percpu_counter_set(&counter, values[i]));
+			for (size_t j = 0; j < count; j++)
+				CHECK_EQ(percpu_counter_compare(&counter, values[j]),
+					 (values[i] > values[j]) - (values[i] < values[j]));
+		}
+		CHECK_EQ(counter.base != NULL, round > 0);
+		percpu_counter_add(&counter, 1000000007);
+	}
+	CHECK_OK(percpu_counter_destroy(&counter));
+	CHECK_EQ(percpu_counter_compare(&counter, INT64_MAX), -1);
+}
+
+/* A thread's own adds are in every later answer, and no answer knows of more than all of them. */
+static void add_and_compare(unsigned index, void *counter)
+{
+	(void)index;
+	for (int i = 1; i <= ADDS; i++) {
+		percpu_counter_inc(counter);
+		CHECK_EQ(percpu_counter_compare(counter, i - 1), 1);
+		CHECK(percpu_counter_compare(counter, THREADS * ADDS) <= 0);
+		CHECK(percpu_counter_read(counter) <= THREADS * ADDS);
+	}
+}
+
+TEST(add_only_counter_is_compared_exactly_while_threads_add)
+{
+	struct percpu_counter counter;
+
+	CHECK_OK(percpu_counter_init_add_only(&counter, 1));
+	test_threads(THREADS, add_and_compare, &counter);
+	CHECK_EQ(percpu_counter_compare(&counter, THREADS * ADDS), 0);
+	CHECK_OK(percpu_counter_destroy(&counter));
+}
+
+static uintptr_t last_page;
+
+/* On top of a sum that has come to the last slot. */
+static void reset_in_handler(int sig)
+{
+	(void)sig;
+	CHECK_OK(
+		mprotect((void *)last_page, (size_t)sysconf(_SC_PAGESIZE), PROT_READ | PROT_WRITE));
+	CHECK_OK(percpu_counter_reset(&compared.counter));
+}
+
+/* A sum that began before a reset and ends after it must not make the old total known again. */
+TEST(a_sum_that_a_reset_overtakes_leaves_nothing_old_behind)
+{
+	unsigned last = percpu_nslots() - 1;
+
+	CHECK_OK(percpu_counter_init_add_only(&compared.counter, 1));
+	percpu_counter_add(&compared.counter, 1000);
+	last_page = close_slots_from(&compared.counter, last);
+	signal(SIGSEGV, reset_in_handler);
+	CHECK_EQ(percpu_counter_sum(&compared.counter), 1000);
+	CHECK_EQ(percpu_counter_read(&compared.counter), 0);
+	CHECK_EQ(percpu_counter_compare(&compared.counter, 0), 0);
+	CHECK_EQ(percpu_counter_sum(&compared.counter), 0);
+}
+
+#if defined(PERCPU_DEBUG)
+static void take_away(void *counter)
+{
+	percpu_counter_dec(counter);
+}
+#endif
+
+TEST(debug_builds_stop_where_an_add_only_counter_goes_down)
+{
+#if defined(PERCPU_DEBUG)
+	static PERCPU_COUNTER_ADD_ONLY(counter);
+
+	percpu_counter_add(&counter, 0);
+	percpu_counter_inc(&counter);
+	CHECK_EQ(test_in_child(take_away, &counter), -SIGABRT);
+#else
+	test_skip("this is no debug build");
+#endif
 }
 
 /* Start values around every power of two that something could carry or promote at. */

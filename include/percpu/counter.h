@@ -22,6 +22,12 @@
  *	compare, set, reset           yes      yes              no              yes
  *	init*, destroy*, id_destroy   yes      no               no              yes
  *	set and reset of one counter: one at a time
+ *
+ * A counter that is declared to be only added to (PERCPU_COUNTER_ADD_ONLY, or made by
+ * percpu_counter_init_add_only()) is compared with a limit that it has passed without visiting every
+ * slot. The price is a promise: no amount is below 0, and what is added stays below 2^62. Debug
+ * builds (PERCPU_DEBUG) stop at an amount below 0; otherwise such a comparison can be wrong, and
+ * nothing else.
  */
 #ifndef PERCPU_COUNTER_H
 #define PERCPU_COUNTER_H
@@ -36,6 +42,7 @@ struct percpu_counter {
 	void *cpu_base; /* as base, if sequences add to its CPU slots, otherwise NULL */
 	void *base;     /* cell of slot 0; NULL before there are slots, and after they are gone */
 	uint32_t state;
+	uint32_t add_only;
 	/* Counts without a slot, and what set() and reset() add to make the sum come out. */
 	int64_t aside __attribute__((aligned(8)));
 };
@@ -43,14 +50,21 @@ struct percpu_counter {
 /* A counter that works before any init call: static PERCPU_COUNTER(hits); */
 #define PERCPU_COUNTER_INIT                                                                        \
 	{                                                                                          \
-		NULL, NULL, 0, 0                                                                   \
+		NULL, NULL, 0, 0, 0                                                                \
 	}
 #define PERCPU_COUNTER(name) struct percpu_counter name = PERCPU_COUNTER_INIT
+/* The same, only added to: set and reset are allowed all the same. */
+#define PERCPU_COUNTER_ADD_ONLY_INIT                                                               \
+	{                                                                                          \
+		NULL, NULL, 0, 1, 0                                                                \
+	}
+#define PERCPU_COUNTER_ADD_ONLY(name) struct percpu_counter name = PERCPU_COUNTER_ADD_ONLY_INIT
 
 /* 0; -EINVAL for NULL, or an n of 0 or larger than any array; -ENOMEM, and then none of them is
  * initialised. */
 int percpu_counter_init(struct percpu_counter *counter);
 int percpu_counter_init_many(struct percpu_counter *counters, size_t n);
+int percpu_counter_init_add_only(struct percpu_counter *counters, size_t n);
 
 /*
  * Gives the slots back. The caller makes sure that no add is under way. The total stays: sums go
@@ -63,12 +77,18 @@ int percpu_counter_destroy_many(struct percpu_counter *counters, size_t n);
 /* NULL gives 0. */
 int64_t percpu_counter_sum(const struct percpu_counter *counter);
 int64_t percpu_counter_sum_positive(const struct percpu_counter *counter);
-/* What the last sum returned, by whoever took it: one load. 0 before the first; the total itself
- * while a counter has no slots. */
+/* What is known without a look at the slots: the last sum, by whoever took it, 0 before the first,
+ * or the total itself while a counter has no slots. Of a counter that is only added to, a
+ * comparison may know better than the last sum. */
 int64_t percpu_counter_read(const struct percpu_counter *counter);
 
-/* Sum against limit: -1, 0, 1. Below it, equal, above. For comparisons that need not visit every
- * slot see percpu/limit.h and percpu/zone.h: their amounts are bounded per slot, these are not. */
+/*
+ * Sum against limit: -1, 0, 1. Below it, equal, above. Exact as the sum is, and takes one, unless
+ * the counter is only added to: then what is known is never more than the total, "above" is
+ * answered without a look at the slots where it is known, and without the rest of them where some
+ * are enough. Any other answer needs every slot, as nothing bounds what may be in one:
+ * percpu/limit.h bounds it from above and says "below" at once, percpu/zone.h both ways.
+ */
 int percpu_counter_compare(const struct percpu_counter *counter, int64_t limit);
 
 /* The sum becomes value (or 0) by a reader's baseline; no slot is written. -EINVAL for NULL. */
@@ -100,6 +120,13 @@ PERCPU__INLINE void percpu__counter_shared(struct percpu_counter *counter, int64
  * (measured: half as much again). */
 PERCPU__INLINE void percpu__counter_add(struct percpu_counter *counter, int64_t n)
 {
+#if defined(PERCPU_DEBUG)
+	/* To where it is checked. */
+	if (counter && counter->add_only && n < 0) {
+		percpu__counter_outline(counter, n);
+		return;
+	}
+#endif
 	void *const *cells = counter ? &counter->cpu_base : &percpu__rt.none;
 
 	if (__builtin_expect(!percpu__seq_add_handle_8(cells, n), 0))
