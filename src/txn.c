@@ -319,11 +319,30 @@ COLD void percpu__txn_end_shared(unsigned slot)
 
 /* ---- On either ---- */
 
+/* What comes last. Release, for the ..._release forms: only sequences need a fence of theirs before. */
+static void store_last(void *p, percpu__word value, size_t size)
+{
+	switch (size) {
+	case 1:
+		__atomic_store_n((uint8_t *)p, (uint8_t)value, __ATOMIC_RELEASE);
+		break;
+	case 2:
+		__atomic_store_n((uint16_t *)p, (uint16_t)value, __ATOMIC_RELEASE);
+		break;
+	case 4:
+		__atomic_store_n((uint32_t *)p, (uint32_t)value, __ATOMIC_RELEASE);
+		break;
+	default:
+		__atomic_store_n((percpu__word *)p, value, __ATOMIC_RELEASE);
+		break;
+	}
+}
+
 bool percpu__txn_commit_size(unsigned state, void *p, percpu__word value, size_t size)
 {
 	if (state == PERCPU__TXN_ON_CPU)
 		return commit_one(p, value, size);
-	percpu__store_word(p, value, size);
+	store_last(p, value, size);
 	return true;
 }
 
@@ -333,8 +352,7 @@ bool percpu__txn_commit_two(unsigned state, void *p, percpu__word value, void *f
 	if (state == PERCPU__TXN_ON_CPU)
 		return commit_two(p, value, first_p, first, size);
 	percpu__store_word(first_p, first, size);
-	PERCPU__BARRIER(); /* a forked child sees them in this order, too */
-	percpu__store_word(p, value, size);
+	store_last(p, value, size); /* a forked child sees them in this order, too */
 	return true;
 }
 
@@ -346,7 +364,6 @@ bool percpu__txn_commit_copy(unsigned state, void *p, uintptr_t value, void *to,
 	if (state == PERCPU__TXN_ON_CPU)
 		return commit_copy(p, value, to, from, size);
 	memcpy(to, from, size);
-	PERCPU__BARRIER();
-	percpu__store_word(p, value, sizeof(void *));
+	store_last(p, value, sizeof(void *));
 	return true;
 }

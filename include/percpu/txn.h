@@ -28,7 +28,8 @@
  *	   divisors, and follows pointers only into memory that stays readable.
  *	   percpu_txn_valid() asks half way.
  *	3  No system call. Kernels from 7.0 on do not notice a switch inside one, and updates are
- *	   lost. Debug builds stop with SIGSYS there, where the kernel can do that.
+ *	   lost. raise() is one, too, though the handler it calls is noticed. Debug builds stop with
+ *	   SIGSYS there, where the kernel can do that.
  *	4  No other operation of this library, no transaction inside: on a CPU slot the commit is
  *	   refused then, and in the end the body runs on a shared slot. Debug builds stop at a
  *	   second begin.
@@ -235,10 +236,18 @@ PERCPU__INLINE bool percpu__txn_commit3(struct percpu_txn *txn, const void *p, p
 				   sizeof(txn_v_));                                                \
 	})
 
+/* For the store of a sequence; that to a shared slot is a release by itself. */
+PERCPU__INLINE void percpu__txn_release(void)
+{
+#if ARCH_HAVE_SEQ
+	__atomic_thread_fence(__ATOMIC_RELEASE);
+#endif
+}
+
 /* The same, after everything that the thread stored before: pairs with a load with acquire. */
 #define percpu_txn_commit_release(txn, p, v)                                                       \
 	__extension__({                                                                            \
-		__atomic_thread_fence(__ATOMIC_RELEASE);                                           \
+		percpu__txn_release();                                                             \
 		percpu_txn_commit(txn, p, v);                                                      \
 	})
 
