@@ -7,6 +7,7 @@
 
 #include <sched.h>
 #include <stdbool.h>
+#include <sys/ptrace.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
 
@@ -623,14 +624,14 @@ TEST(locks_exclude_while_fences_fail_now_and_then)
 
 /* ---- Who waits sleeps: field failure K1 ---- */
 
-/* The letter of a thread's state: S sleeps, R runs or could. */
+/* The letter of a thread's state, or of a process's: S sleeps, R runs or could, Z has ended. */
 static char state_of(pid_t tid)
 {
 	char path[64], text[512], *end_of_name;
 	size_t length;
 	FILE *file;
 
-	snprintf(path, sizeof(path), "/proc/self/task/%d/stat", (int)tid);
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int)tid);
 	file = fopen(path, "r");
 	if (!file)
 		test_skip("no %s", path);
@@ -640,6 +641,117 @@ static char state_of(pid_t tid)
 	end_of_name = strrchr(text, ')');
 	CHECK(end_of_name != NULL && end_of_name[1] == ' ');
 	return end_of_name[2];
+}
+
+/* Anybody's number that the child meets, as the test's own process never gets that far. */
+#define SOMEBODY ((percpu__word)1 << 30)
+/* In lock.c: what a taker leaves behind whose fence has failed. Anybody may take it. */
+#define ABANDONED 1
+
+static struct percpu__lock_words *contested;
+
+/* A taker that finds the slot taken, from a stop right before it. Its own fence fails as well. */
+static void take_what_is_taken(void *arg)
+{
+	int slot = percpu_lock(&lock);
+
+	(void)arg;
+	/* This process has looked after the holders now. */
+	CHECK_OK(percpu_unlock(&lock, slot));
+	fault_arm(FAULT_MEMBARRIER, 1, FAULT_ALWAYS, EPERM);
+	contested->closed = SOMEBODY;
+	if (ptrace(PTRACE_TRACEME, 0, NULL, NULL) != 0)
+		test_skip("ptrace is refused: %s", strerror(errno));
+	raise(SIGSTOP);
+	_exit(percpu_lock_remote(&lock, 0) == -EPERM ? TEST_PASSED : TEST_FAILED);
+}
+
+static pid_t start_taker(void)
+{
+	pid_t taker = test_fork(take_what_is_taken, NULL);
+	int status;
+
+	CHECK_EQ(waitpid(taker, &status, 0), taker);
+	if (WIFEXITED(status) && WEXITSTATUS(status) == TEST_SKIPPED)
+		test_skip("the traced child was");
+	CHECK(WIFSTOPPED(status) && WSTOPSIG(status) == SIGSTOP);
+	CHECK_EQ(ptrace(PTRACE_SETOPTIONS, taker, 0, PTRACE_O_EXITKILL), 0);
+	return taker;
+}
+
+static void kill_taker(pid_t taker)
+{
+	kill(taker, SIGKILL);
+	CHECK_EQ(test_wait(taker), -SIGKILL);
+}
+
+/* One instruction. False: it counts as a sleeper now. */
+static bool step(pid_t taker)
+{
+	unsigned char bytes[sizeof(long)];
+	uint32_t waiters;
+	int status;
+	long word;
+
+	if (ptrace(PTRACE_SINGLESTEP, taker, NULL, NULL) != 0)
+		test_skip("no single steps here: %s", strerror(errno));
+	CHECK_EQ(waitpid(taker, &status, 0), taker);
+	CHECK(WIFSTOPPED(status) && WSTOPSIG(status) == SIGTRAP);
+	errno = 0;
+	word = ptrace(PTRACE_PEEKDATA, taker, &contested->waiters, NULL);
+	CHECK_EQ(errno, 0);
+	memcpy(bytes, &word, sizeof(bytes));
+	memcpy(&waiters, bytes, sizeof(waiters));
+	return waiters == 0;
+}
+
+/* Steps until the taker counts as a sleeper. */
+static unsigned steps_to_sleep(void)
+{
+	pid_t taker = start_taker();
+	unsigned steps = 0;
+
+	while (step(taker))
+		steps++;
+	kill_taker(taker);
+	return steps;
+}
+
+/* The slot is abandoned after so many instructions, with nobody there to be woken. */
+static void abandon_after(unsigned steps)
+{
+	pid_t taker = start_taker();
+	char state;
+
+	while (steps--)
+		CHECK(step(taker));
+	CHECK_EQ(ptrace(PTRACE_POKEDATA, taker, &contested->closed, (void *)ABANDONED), 0);
+	CHECK_EQ(ptrace(PTRACE_CONT, taker, NULL, NULL), 0);
+	/* It has nothing to sleep on but the lock. */
+	while ((state = state_of(taker)) != 'Z') {
+		CHECK(state != 'S');
+		sched_yield();
+	}
+	CHECK_EQ(test_wait(taker), TEST_PASSED);
+}
+
+TEST(field_K1_no_taker_sleeps_on_a_slot_whose_taker_gave_up)
+{
+	const unsigned last = 32;
+	unsigned all;
+
+	begin();
+	if (!lock.cpu_words)
+		test_skip("this mode needs no fence");
+	contested = percpu__slot(lock.cpu_words, 0);
+	all = steps_to_sleep();
+	CHECK(all > last);
+	/* Most of them are looks, one like the other. */
+	for (unsigned steps = 0; steps < all - last; steps += all / 10)
+		abandon_after(steps);
+	for (unsigned steps = all - last; steps < all; steps++)
+		abandon_after(steps);
+	end();
 }
 
 static struct {
