@@ -40,7 +40,7 @@ holds()
 	check "$@"
 	grep -q 'errors: 0' log || fail "$*: $(cat log)"
 	states=$(sed -n 's/^ *\([0-9e.+]*\) states, stored.*/\1/p' log)
-	echo "$1: $states states"
+	echo "$*: $states states"
 }
 
 # fails_by TEXT WHAT FLAGS...
@@ -55,9 +55,11 @@ fails_by()
 
 holds safety
 holds progress
+holds safety -DFAILURES=1
 fails_by 'assertion violated (inside==1)' safety -DNO_TAKER_FENCE
 fails_by 'assertion violated (inside==1)' safety -DNO_ABORT
 fails_by 'pan:1: invalid end state' safety -DNO_SLEEPER_FENCE
+fails_by 'pan:1: invalid end state' safety -DFAILURES=1 -DSLEEP_ON_ABANDONED
 fails_by 'acceptance cycle' progress -DNO_SLEEPER_FENCE
 
 model=$models/order.pml

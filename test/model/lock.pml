@@ -12,6 +12,9 @@
  *	-DNO_TAKER_FENCE    the taker looks at held without a fence: two are inside
  *	-DNO_ABORT          the fence empties the queue and aborts nothing: two are inside
  *	-DNO_SLEEPER_FENCE  the sleeper looks again without a fence: it is never woken
+ *	-DFAILURES=n        so many fences of takers fail: such a taker abandons the slot, which the
+ *	                    owner finds closed and the next taker takes
+ *	-DSLEEP_ON_ABANDONED  with that: takers sleep until the slot is free: they are never woken
  *
  * Everybody goes in ROUNDS times and an owner who is refused goes elsewhere, to a shared slot.
  * Exclusion is an assertion; that nobody sleeps for ever is that everybody gets through.
@@ -20,9 +23,19 @@
 #define ROUNDS 2
 #endif
 #define TAKERS 2
+#ifndef FAILURES
+#define FAILURES 0
+#endif
 
-bit held, closed;
+/* What closed can be. */
+#define FREE 0
+#define TAKEN 1
+#define ABANDONED 2
+
+bit held;
+byte closed;
 byte waiters, wakes;
+byte failures;
 
 chan queue = [2] of { bit };
 bit youngest;    /* what the owner sees while the queue holds something */
@@ -85,7 +98,7 @@ active proctype owner()
 	:: rounds == ROUNDS -> break
 	:: else ->
 again:		atomic { in_sequence = 1; aborted = 0 };
-		seen_closed = closed;
+		seen_closed = (closed != FREE);
 		atomic {
 			if
 			:: nempty(queue) -> seen_held = youngest
@@ -127,6 +140,12 @@ inline sleep_unless(free, fenced)
 	waiters--
 }
 
+#ifdef SLEEP_ON_ABANDONED
+#define closed_to_nobody (closed == FREE)
+#else
+#define closed_to_nobody (closed != TAKEN)
+#endif
+
 active [TAKERS] proctype taker()
 {
 	byte seen_wakes, seen_waiters, rounds;
@@ -137,9 +156,15 @@ active [TAKERS] proctype taker()
 	:: else ->
 		claimed = 0;
 		do
-		:: atomic { closed == 0 -> closed = 1; claimed = 1 }; break
-		:: closed != 0 -> sleep_unless(closed == 0, false)
+		:: atomic { closed != TAKEN -> closed = TAKEN; claimed = 1 }; break
+		:: closed == TAKEN -> sleep_unless(closed_to_nobody, false)
 		od;
+		if
+		:: atomic { failures < FAILURES -> failures++ };
+			closed = ABANDONED;
+			goto leave
+		:: true
+		fi;
 #ifndef NO_TAKER_FENCE
 		fence();
 #endif
@@ -148,8 +173,8 @@ active [TAKERS] proctype taker()
 		:: held != 0 -> sleep_unless(held == 0, true)
 		od;
 		critical_section();
-		closed = 0;
-		seen_waiters = waiters;
+		closed = FREE;
+leave:		seen_waiters = waiters;
 		wake_if_any(seen_waiters);
 		rounds++
 	od;
