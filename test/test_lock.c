@@ -950,7 +950,7 @@ TEST(forked_child_holds_what_its_thread_held_and_nothing_else_is_stuck)
 /* No atfork handler knows of such a child. */
 static int clone_and_look(void)
 {
-	pid_t child = (pid_t)syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
+	pid_t child = test_raw_clone();
 
 	CHECK(child >= 0);
 	if (child == 0) {

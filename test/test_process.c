@@ -238,11 +238,6 @@ TEST(field_E3_forked_child_finds_no_lock_held)
 #if !defined(TEST_SANITIZED)
 extern pid_t fork_without_handlers(void) __asm__("_Fork") __attribute__((weak));
 
-static pid_t raw_clone(void)
-{
-	return (pid_t)syscall(SYS_clone, SIGCHLD, NULL, NULL, NULL, NULL);
-}
-
 TEST(field_E3_child_without_fork_handlers_finds_no_lock_held)
 {
 	if (!fork_without_handlers)
@@ -252,7 +247,7 @@ TEST(field_E3_child_without_fork_handlers_finds_no_lock_held)
 
 TEST(field_E5_raw_cloned_child_finds_no_lock_held)
 {
-	check_children(raw_clone, 200);
+	check_children(test_raw_clone, 200);
 }
 #endif
 
