@@ -39,6 +39,8 @@ struct test_arch_next {
 #include "arch/x86_64.h"
 #elif defined(__i386__)
 #include "arch/i386.h"
+#elif defined(__s390x__)
+#include "arch/s390x.h"
 #else
 #error "test: this port has no test/arch file yet (see doc/porting.md)"
 #endif

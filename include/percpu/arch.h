@@ -35,6 +35,8 @@
 #include <percpu/arch/x86_64.h>
 #elif defined(__i386__)
 #include <percpu/arch/i386.h>
+#elif defined(__s390x__)
+#include <percpu/arch/s390x.h>
 #else
 #include <percpu/arch/none.h>
 #endif
