@@ -11,6 +11,8 @@
  * and, where the kernel cannot step over each instruction,
  *
  *	TEST_ARCH_NEXT            a test_arch_next_function
+ *	TEST_ARCH_SKIPPED         the address of the next instruction of several that it takes as one
+ *	TEST_ARCH_OTHER_BREAKPOINT of another instruction set, at addresses with bit 0 set
  */
 #ifndef PERCPU_TEST_ARCH_H
 #define PERCPU_TEST_ARCH_H
@@ -39,6 +41,8 @@ struct test_arch_next {
 #include "arch/x86_64.h"
 #elif defined(__i386__)
 #include "arch/i386.h"
+#elif defined(__arm__)
+#include "arch/arm.h"
 #elif defined(__s390x__)
 #include "arch/s390x.h"
 #else

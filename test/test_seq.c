@@ -217,6 +217,17 @@ static void note(struct listing *listing, uint64_t pc)
 	listing->count++;
 }
 
+/* The same for those that a step from pc has executed, which may be more than one. */
+static void note_step(struct tracee *tracee, struct listing *listing, uint64_t pc)
+{
+	uint64_t address = pc;
+
+	do {
+		note(listing, address);
+		address = tracee_skipped(tracee, pc, address);
+	} while (address != 0);
+}
+
 /* Runs the child up to the first instruction of its sequence. */
 static void step_to_start(struct tracee *tracee, struct descriptor *d)
 {
@@ -247,7 +258,7 @@ static void step_through(struct tracee *tracee, const struct seq_op *op, const s
 	memcpy(before, window_of(stage, 0), WINDOW);
 	step_to_start(tracee, &listing->descriptor);
 	while (in_range(d, pc = tracee_pc(tracee))) {
-		note(listing, pc);
+		note_step(tracee, listing, pc);
 		must_be(stage, 0, &expected, before, true, "stored before its last instruction");
 		CHECK_EQ(tracee_step(tracee), SIGTRAP);
 	}

@@ -35,6 +35,9 @@
 #include <percpu/arch/x86_64.h>
 #elif defined(__i386__)
 #include <percpu/arch/i386.h>
+#elif defined(__arm__) && defined(__ARM_ARCH_PROFILE) && __ARM_ARCH_PROFILE == 'A' &&              \
+	__ARM_ARCH >= 7
+#include <percpu/arch/arm.h>
 #elif defined(__s390x__)
 #include <percpu/arch/s390x.h>
 #else
@@ -50,6 +53,11 @@
 #if ARCH_HAVE_LOCAL &&                                                                             \
 	(!defined(ARCH_LOCAL_ADD) || !defined(ARCH_LOCAL_XADD) || !defined(ARCH_LOCAL_CMPXCHG))
 #error "percpu: arch file incomplete: operations of one instruction"
+#endif
+
+/* Where the commit can never fail. */
+#if !defined(ARCH_LEAVE_UNLESS_STORED)
+#define ARCH_LEAVE_UNLESS_STORED(w, label)
 #endif
 
 #if ARCH_HAVE_SEQ

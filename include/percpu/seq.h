@@ -186,7 +186,7 @@ extern const long percpu__rseq_offset;
 	"2:\n\t" PERCPU__POINT(1) ARCH_CPU(ARCH_CPU_A)						\
 	ARCH_LEAVE_UNLESS_BELOW(ARCH_CPU_A, "%[bound]", "%l[cold]")				\
 	PERCPU__POINT(2) ARCH_SCALE_A find PERCPU__POINT(4) ARCH_RMW(op, w, "value")		\
-	"3:\n\t" PERCPU__POINT(5)								\
+	"3:\n\t" ARCH_LEAVE_UNLESS_STORED(w, "%l[cold]") PERCPU__POINT(5)			\
 	PERCPU__COLD_BEGIN									\
 	PERCPU__ABORT_ENTRY(name) ARCH_JUMP("%l[cold]")						\
 	PERCPU__COLD_END

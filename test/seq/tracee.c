@@ -175,36 +175,64 @@ void tracee_clear_cs(struct tracee *tracee)
 		CHECK_EQ(ptrace(PTRACE_POKEDATA, tracee->pid, at(cs + done), NULL), 0);
 }
 
+/* What traps at an address; bit 0 of one marks code of another instruction set. */
+static size_t trap_at(uint64_t address, const unsigned char **trap)
+{
+	static const unsigned char usual[] = TEST_ARCH_BREAKPOINT;
+#if defined(TEST_ARCH_OTHER_BREAKPOINT)
+	static const unsigned char other[] = TEST_ARCH_OTHER_BREAKPOINT;
+
+	if (address & 1) {
+		*trap = other;
+		return sizeof(other);
+	}
+#endif
+	(void)address;
+	*trap = usual;
+	return sizeof(usual);
+}
+
+static uint64_t place_of(uint64_t address)
+{
+#if defined(TEST_ARCH_OTHER_BREAKPOINT)
+	address &= ~(uint64_t)1;
+#endif
+	return address;
+}
+
 void breakpoint_plant(struct tracee *tracee, struct breakpoint *breakpoint, uint64_t address)
 {
-	static const unsigned char trap[] = TEST_ARCH_BREAKPOINT;
-	long word = peek(tracee, address);
+	long word = peek(tracee, place_of(address));
+	const unsigned char *trap;
+	size_t size = trap_at(address, &trap);
 
 	*breakpoint = (struct breakpoint){address, word, true};
-	memcpy(&word, trap, sizeof(trap));
-	CHECK_EQ(ptrace(PTRACE_POKETEXT, tracee->pid, at(address), word), 0);
+	memcpy(&word, trap, size);
+	CHECK_EQ(ptrace(PTRACE_POKETEXT, tracee->pid, at(place_of(address)), word), 0);
 }
 
 void breakpoint_lift(struct tracee *tracee, struct breakpoint *breakpoint)
 {
-	static const unsigned char trap[] = TEST_ARCH_BREAKPOINT;
+	uint64_t place = place_of(breakpoint->address);
+	const unsigned char *trap;
 	long word;
 
 	if (!breakpoint->planted)
 		return;
 	/* The bytes behind it may hold another breakpoint by now, or no longer. */
-	word = peek(tracee, breakpoint->address);
-	memcpy(&word, &breakpoint->saved, sizeof(trap));
-	CHECK_EQ(ptrace(PTRACE_POKETEXT, tracee->pid, at(breakpoint->address), word), 0);
+	word = peek(tracee, place);
+	memcpy(&word, &breakpoint->saved, trap_at(breakpoint->address, &trap));
+	CHECK_EQ(ptrace(PTRACE_POKETEXT, tracee->pid, at(place), word), 0);
 	breakpoint->planted = false;
 }
 
 bool breakpoint_hit(struct tracee *tracee, const struct breakpoint *breakpoint)
 {
-	if (!breakpoint->planted ||
-	    tracee_pc(tracee) != breakpoint->address + TEST_ARCH_PC_AFTER_TRAP)
+	uint64_t place = place_of(breakpoint->address);
+
+	if (!breakpoint->planted || tracee_pc(tracee) != place + TEST_ARCH_PC_AFTER_TRAP)
 		return false;
-	tracee_set_pc(tracee, breakpoint->address);
+	tracee_set_pc(tracee, place);
 	return true;
 }
 
@@ -278,6 +306,15 @@ int tracee_step(struct tracee *tracee)
 		return run_to(tracee, &next);
 	CHECK_EQ(ptrace(PTRACE_SINGLESTEP, tracee->pid, NULL, NULL), 0);
 	return wait_for_stop(tracee);
+}
+
+uint64_t tracee_skipped(struct tracee *tracee, uint64_t pc, uint64_t address)
+{
+#if defined(TEST_ARCH_SKIPPED)
+	return TEST_ARCH_SKIPPED(read_for_next, tracee, pc, address);
+#else
+	return (void)tracee, (void)pc, (void)address, 0;
+#endif
 }
 
 #endif

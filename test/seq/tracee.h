@@ -74,6 +74,10 @@ void tracee_end(struct tracee *tracee);
 int tracee_run(struct tracee *tracee);
 int tracee_step(struct tracee *tracee);
 
+/* If the step from pc executes several instructions at once: the address of the first of them behind
+ * an address. Otherwise, or if there is none, 0. */
+uint64_t tracee_skipped(struct tracee *tracee, uint64_t pc, uint64_t address);
+
 /* Runs on with a signal, whose handler comes first. */
 int tracee_run_with(struct tracee *tracee, int sig);
 
