@@ -278,8 +278,10 @@ static inline pid_t test_raw_clone(void)
 #if defined(SYS_clone3)
 	struct {
 		uint64_t flags, pidfd, child_tid, parent_tid, exit_signal, stack, stack_size, tls;
-	} args = {.exit_signal = SIGCHLD};
+	} args;
 
+	memset(&args, 0, sizeof(args));
+	args.exit_signal = SIGCHLD;
 	errno = ENOSYS;
 	child = syscall(SYS_clone3, &args, sizeof(args));
 	if (child >= 0 || errno != ENOSYS)
