@@ -344,7 +344,7 @@ TEST(I3_nothing_changes_before_the_last_instruction)
 		if (seq_case_done(&seq_ops[i], &c))
 			step_through(&tracee, &seq_ops[i], &c, &listing);
 		step_out(&tracee, &seq_ops[i], false, &listing);
-		if (seq_asks_for_object(&seq_ops[i]))
+		if (seq_op_reads_base(&seq_ops[i]))
 			step_out(&tracee, &seq_ops[i], true, &listing);
 		complete(&tracee, &seq_ops[i], &listing);
 	}

@@ -243,11 +243,6 @@ const struct seq_op seq_ops[1];
 
 const unsigned seq_op_count = ARCH_HAVE_SEQ ? sizeof(seq_ops) / sizeof(seq_ops[0]) : 0;
 
-bool seq_asks_for_object(const struct seq_op *op)
-{
-	return op->op == PSEUDO_LOCK;
-}
-
 /* ---- Cases ---- */
 
 static uint64_t random_word(void)

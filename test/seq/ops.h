@@ -62,9 +62,6 @@ extern const unsigned seq_op_count;
 /* Does it read where its object is inside the range, NULL if sequences must leave that alone? */
 bool seq_op_reads_base(const struct seq_op *op);
 
-/* Is it unavailable where args->base is NULL? */
-bool seq_asks_for_object(const struct seq_op *op);
-
 /* What one call starts from. */
 struct seq_case {
 	/* In memory; of a list, 1 and 2 stand for the nodes, 0 for none. Of a stack, multiples. */
