@@ -43,6 +43,8 @@ struct test_arch_next {
 #include "arch/i386.h"
 #elif defined(__arm__)
 #include "arch/arm.h"
+#elif defined(__aarch64__)
+#include "arch/arm64.h"
 #elif defined(__s390x__)
 #include "arch/s390x.h"
 #else

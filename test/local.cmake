@@ -23,6 +23,12 @@ percpu_test(test_local_contexts SOURCES local_contexts.c local_subjects.c COMPIL
 percpu_test(test_local_storm LABELS storm SOURCES local_storm.c local_subjects.c)
 percpu_test(test_local_handlers SOURCES local_handlers.c)
 
+# What other CPUs' compilers make of the way atomic.
+foreach(cpu arm64)
+  percpu_script_test(local_atomics_have_no_barrier_on_${cpu} LABELS cross
+    COMMAND sh ${CMAKE_CURRENT_SOURCE_DIR}/cross/order.sh ${PROJECT_SOURCE_DIR} ${cpu})
+endforeach()
+
 # All of this on a big-endian CPU that has nothing lighter than atomics; it does not depend on how
 # the library is built here.
 percpu_script_test(local_is_exact_on_a_big_endian_cpu LABELS cross TIMEOUT 900

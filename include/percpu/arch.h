@@ -26,7 +26,8 @@
 #endif
 #endif
 
-/* Bytes between the copies of an object: see area.h. As text, because assembly spells it too. */
+/* Bytes between the copies of an object: see area.h. As text too, because assembly spells it. */
+#define PERCPU__STRIDE 65856
 #define PERCPU__STRIDE_TEXT "65856"
 
 #if defined(PERCPU_ARCH_NONE)
@@ -38,6 +39,8 @@
 #elif defined(__arm__) && defined(__ARM_ARCH_PROFILE) && __ARM_ARCH_PROFILE == 'A' &&              \
 	__ARM_ARCH >= 7
 #include <percpu/arch/arm.h>
+#elif defined(__aarch64__)
+#include <percpu/arch/arm64.h>
 #elif defined(__s390x__)
 #include <percpu/arch/s390x.h>
 #else

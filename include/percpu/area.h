@@ -32,7 +32,7 @@ extern "C" {
  * Bytes from one slot's copy to the next. Not a power of two: the copies of one object would all
  * fall into one set of the caches, and a sum over many slots would miss on every one.
  */
-#define PERCPU_STRIDE 65856
+#define PERCPU_STRIDE PERCPU__STRIDE
 /* An object can be this large, and aligned up to this much (the stride's own alignment). */
 #define PERCPU_SIZE_MAX PERCPU_STRIDE
 #define PERCPU_ALIGN_MAX 64

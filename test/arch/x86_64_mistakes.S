@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * One sequence whose parts can be replaced from the command line, to show that
- * check_disassembly notices each mistake (test_check_disassembly.sh has the list).
+ * check_disassembly notices each mistake (x86_64_mistakes has the list).
  */
 #ifdef TRANSACTION /* armed by somebody else: the range begins with the question */
 #ifndef ARM
@@ -10,11 +10,17 @@
 #ifndef ASK
 #define ASK cmpq %rax, %fs:8(%rdx); jne 6f
 #endif
+#ifndef READ
+#define READ
+#endif
 #else
 #define ASK
 #endif
 #ifndef ARM
 #define ARM movq %rax, %fs:8(%rdx)
+#endif
+#ifndef READ
+#define READ movl %fs:4(%rdx), %eax
 #endif
 #ifndef BODY
 #define BODY
@@ -56,7 +62,7 @@ sequence:
 	leaq 5f(%rip), %rax
 	ARM
 2:	ASK
-	movl %fs:4(%rdx), %eax
+	READ
 	cmpl $2, %eax
 	jae 6f
 	imulq $65856, %rax, %rax
