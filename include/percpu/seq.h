@@ -179,23 +179,37 @@ extern const long percpu__rseq_offset;
 #define PERCPU__BARRIER() __asm__ volatile("" : : : "memory")
 
 /* Read-modify-write, "*p = *p op value"; an abort goes where "no CPU slot" goes. */
-#define PERCPU__RMW(name, op, w, find)								\
+#define PERCPU__RMW(name, w, body)								\
 	PERCPU__DESCRIPTOR									\
 	PERCPU__EXIT_POINT("2f", "%l[cold]")							\
 	ARCH_ARM("5b")										\
-	"2:\n\t" PERCPU__POINT(1) ARCH_CPU(ARCH_CPU_A)						\
-	ARCH_LEAVE_UNLESS_BELOW(ARCH_CPU_A, "%[bound]", "%l[cold]")				\
-	PERCPU__POINT(2) ARCH_SCALE_A find PERCPU__POINT(4) ARCH_RMW(op, w, "value")		\
+	"2:\n\t" PERCPU__POINT(1) ARCH_CPU(ARCH_CPU_A) body					\
 	"3:\n\t" ARCH_LEAVE_UNLESS_STORED(w, "%l[cold]") PERCPU__POINT(5)			\
 	PERCPU__COLD_BEGIN									\
 	PERCPU__ABORT_ENTRY(name) ARCH_JUMP("%l[cold]")						\
 	PERCPU__COLD_END
 
+#define PERCPU__RMW_BODY(op, w, find)								\
+	ARCH_LEAVE_UNLESS_BELOW(ARCH_CPU_A, "%[bound]", "%l[cold]")				\
+	PERCPU__POINT(2) ARCH_SCALE_A find PERCPU__POINT(3)					\
+	PERCPU__POINT(4) ARCH_RMW(op, w, "value")
+
+/* A port may have another one for the counter's add, with less instructions. */
+#if defined(ARCH_FIND_COUNTER_OR_LEAVE)
+#define PERCPU__COUNTER_BODY(w)									\
+	PERCPU__POINT(2) ARCH_FIND_COUNTER_OR_LEAVE("%l[cold]") PERCPU__POINT(3)		\
+	PERCPU__POINT(4) ARCH_ADD_TO_COUNTER(w)
+#else
+#define PERCPU__COUNTER_BODY(w)									\
+	PERCPU__RMW_BODY(ARCH_DO_ADD, w, ARCH_ADD_HANDLE_BASE_OR_LEAVE("%l[cold]"))
+#endif
+
 #define PERCPU__DEFINE_RMW(name, op, w, type)							\
 	PERCPU__INLINE bool percpu__seq_##name##_##w(void *base, type value)			\
 	{											\
 		const struct percpu__rt rt = percpu__rt;					\
-		__asm__ goto(PERCPU__RMW(#name, op, w, PERCPU__FIND)				\
+		__asm__ goto(PERCPU__RMW(#name, w,						\
+					 PERCPU__RMW_BODY(op, w, ARCH_ADD_BASE("%[base]")))	\
 			     : /* no outputs: compilers get them wrong on the jump edge */	\
 			     : PERCPU__IN, [value] ARCH_C_VALUE_##w(value)			\
 			     : PERCPU__CLOBBER, "memory"					\
@@ -215,9 +229,7 @@ extern const long percpu__rseq_offset;
 	{											\
 		const struct percpu__rt rt = percpu__rt;					\
 		ARCH_HANDLE_LOCALS(value);							\
-		__asm__ goto(PERCPU__RMW("add_handle", ARCH_DO_ADD, w,				\
-					 ARCH_ADD_HANDLE_BASE_OR_LEAVE("%l[cold]")		\
-					 PERCPU__POINT(3))					\
+		__asm__ goto(PERCPU__RMW("add_handle", w, PERCPU__COUNTER_BODY(w))		\
 			     :									\
 			     : [rseq] ARCH_C_RSEQ(rt.rseq_offset),				\
 			       [bound] ARCH_C_BOUND(rt.bound), ARCH_C_HANDLE(cells),		\
@@ -360,6 +372,8 @@ PERCPU__DEFINE_ADD_HANDLE(8, int64_t)
 #undef PERCPU__DEFINE_ADD_RETURN
 #undef PERCPU__DEFINE_ADD_HANDLE
 #undef PERCPU__DEFINE_RMW
+#undef PERCPU__COUNTER_BODY
+#undef PERCPU__RMW_BODY
 #undef PERCPU__RMW
 
 /*
