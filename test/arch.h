@@ -47,6 +47,8 @@ struct test_arch_next {
 #include "arch/arm64.h"
 #elif defined(__s390x__)
 #include "arch/s390x.h"
+#elif defined(__powerpc64__)
+#include "arch/ppc64.h"
 #else
 #error "test: this port has no test/arch file yet (see doc/porting.md)"
 #endif

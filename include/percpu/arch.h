@@ -43,6 +43,8 @@
 #include <percpu/arch/arm64.h>
 #elif defined(__s390x__)
 #include <percpu/arch/s390x.h>
+#elif defined(__powerpc64__)
+#include <percpu/arch/ppc64.h>
 #else
 #include <percpu/arch/none.h>
 #endif
