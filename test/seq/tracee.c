@@ -236,6 +236,16 @@ bool breakpoint_hit(struct tracee *tracee, const struct breakpoint *breakpoint)
 	return true;
 }
 
+/* Where the program counter stays at the trap, the signal tells the address. Elsewhere a trap at the
+ * abort entry is told from an abort by the distance. */
+bool tracee_trapped_at(struct tracee *tracee, uint64_t address)
+{
+	siginfo_t info;
+
+	CHECK_EQ(ptrace(PTRACE_GETSIGINFO, tracee->pid, NULL, &info), 0);
+	return TEST_ARCH_PC_AFTER_TRAP == 0 && (uintptr_t)info.si_addr == address;
+}
+
 /* ---- Steps ---- */
 
 #if defined(TEST_ARCH_NEXT)

@@ -98,4 +98,7 @@ void breakpoint_lift(struct tracee *tracee, struct breakpoint *breakpoint);
 /* Stopped by SIGTRAP: at this breakpoint? Then its address is the next instruction again. */
 bool breakpoint_hit(struct tracee *tracee, const struct breakpoint *breakpoint);
 
+/* Stopped by SIGTRAP: is that address known to be where it trapped, wherever it has been moved? */
+bool tracee_trapped_at(struct tracee *tracee, uint64_t address);
+
 #endif
