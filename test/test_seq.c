@@ -372,6 +372,8 @@ TEST(I3_nothing_changes_before_the_last_instruction)
 			step_through(&tracee, &seq_ops[i], &c, &listing);
 		if (seq_case_done(&seq_ops[i], &c))
 			step_through(&tracee, &seq_ops[i], &c, &listing);
+		if (seq_case_two_words(&seq_ops[i], &c))
+			step_through(&tracee, &seq_ops[i], &c, &listing);
 		step_out(&tracee, &seq_ops[i], false, &listing);
 		if (seq_op_reads_base(&seq_ops[i]))
 			step_out(&tracee, &seq_ops[i], true, &listing);
@@ -497,6 +499,8 @@ TEST(field_B6_an_abort_at_every_instruction_starts_again)
 		if (seq_case_refused(&seq_ops[i], &c))
 			aborts += abort_everywhere(&live, &stepped, &seq_ops[i], &c);
 		if (seq_case_done(&seq_ops[i], &c))
+			aborts += abort_everywhere(&live, &stepped, &seq_ops[i], &c);
+		if (seq_case_two_words(&seq_ops[i], &c))
 			aborts += abort_everywhere(&live, &stepped, &seq_ops[i], &c);
 	}
 	tracee_end(&live.tracee);

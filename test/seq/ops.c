@@ -331,6 +331,14 @@ bool seq_case_refused(const struct seq_op *op, struct seq_case *c)
 	return compares(op) || of_two(op);
 }
 
+bool seq_case_two_words(const struct seq_op *op, struct seq_case *c)
+{
+	seq_case_done(op, c);
+	c->count = 2 * sizeof(void *);
+	return op->op == PSEUDO_COPY_COMMIT || op->op == PSEUDO_VALUES_POP ||
+	       op->op == PSEUDO_VALUES_PUSH;
+}
+
 static uint64_t edge(unsigned number, unsigned width)
 {
 	uint64_t top = UINT64_C(1) << (8 * width - 1);

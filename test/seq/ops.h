@@ -71,9 +71,11 @@ struct seq_case {
 	bool closed; /* a list, or a stack */
 };
 
-/* A case in which the call is done, or is refused. False: this operation cannot be refused. */
+/* A case in which the call is done, or is refused. False: this operation has no such case. */
 bool seq_case_done(const struct seq_op *op, struct seq_case *c);
 bool seq_case_refused(const struct seq_op *op, struct seq_case *c);
+/* A copy of two words and nothing else, which a port may have another way for. Likewise. */
+bool seq_case_two_words(const struct seq_op *op, struct seq_case *c);
 
 /* The number of cases with edge values of an operation; those above it are random. */
 #define SEQ_CASES 400
