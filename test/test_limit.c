@@ -10,6 +10,7 @@
 #include <percpu/percpu.h>
 
 #include "faults/faults.h"
+#include "modes.h"
 
 #define THREADS 6
 
@@ -341,14 +342,7 @@ PROBE(storms_in_this_mode)
 
 TEST(limit_is_never_passed_in_the_other_modes)
 {
-	char faults[64];
-
-	CHECK_PROBE("storms_in_this_mode", "0", "PERCPU_RSEQ=off");
-	CHECK_PROBE("storms_in_this_mode", "", PROBE_NO_LIBC);
-	CHECK_PROBE("storms_in_this_mode", "", "PERCPU_CPUS=64");
-	snprintf(faults, sizeof(faults), "PERCPU_TEST_FAULTS=%d 1 %u %d", FAULT_MEMBARRIER,
-		 FAULT_ALWAYS, ENOSYS);
-	CHECK_PROBE("storms_in_this_mode", "0", faults);
+	check_storms_in_the_other_modes("PERCPU_CPUS=64");
 }
 
 /* Two threads, one unit: between them the ceiling moves at nearly every call. */

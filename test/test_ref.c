@@ -11,6 +11,7 @@
 #include <percpu/percpu.h>
 
 #include "faults/faults.h"
+#include "modes.h"
 
 #define THREADS 6
 
@@ -385,14 +386,7 @@ PROBE(storms_in_this_mode)
 
 TEST(zero_is_found_once_in_the_other_modes)
 {
-	char faults[64];
-
-	CHECK_PROBE("storms_in_this_mode", "0", "PERCPU_RSEQ=off");
-	CHECK_PROBE("storms_in_this_mode", "", PROBE_NO_LIBC);
-	CHECK_PROBE("storms_in_this_mode", "", "PERCPU_CPUS=64");
-	snprintf(faults, sizeof(faults), "PERCPU_TEST_FAULTS=%d 1 %u %d", FAULT_MEMBARRIER,
-		 FAULT_ALWAYS, ENOSYS);
-	CHECK_PROBE("storms_in_this_mode", "0", faults);
+	check_storms_in_the_other_modes("PERCPU_CPUS=64");
 }
 
 /* ---- What was done under a reference is seen by the release function ---- */

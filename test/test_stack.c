@@ -10,6 +10,7 @@
 #include <percpu/percpu.h>
 
 #include "faults/faults.h"
+#include "modes.h"
 
 #define ITEMS 64u
 #define CAPACITY ITEMS
@@ -700,14 +701,7 @@ PROBE(storms_in_this_mode)
 
 TEST(no_item_is_handed_out_twice_in_the_other_modes)
 {
-	char faults[64];
-
-	CHECK_PROBE("storms_in_this_mode", "0", "PERCPU_RSEQ=off");
-	CHECK_PROBE("storms_in_this_mode", "", PROBE_NO_LIBC);
-	CHECK_PROBE("storms_in_this_mode", "", "PERCPU_CPUS=200");
-	snprintf(faults, sizeof(faults), "PERCPU_TEST_FAULTS=%d 1 %u %d", FAULT_MEMBARRIER,
-		 FAULT_ALWAYS, ENOSYS);
-	CHECK_PROBE("storms_in_this_mode", "0", faults);
+	check_storms_in_the_other_modes("PERCPU_CPUS=200");
 }
 
 /* ---- Fork ---- */
