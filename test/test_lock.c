@@ -639,8 +639,6 @@ static char state_of(pid_t tid)
 
 /* Anybody's number that the child meets, as the test's own process never gets that far. */
 #define SOMEBODY ((percpu__word)1 << 30)
-/* In lock.c: what a taker leaves behind whose fence has failed. Anybody may take it. */
-#define ABANDONED 1
 
 static struct percpu__lock_words *contested;
 
@@ -711,9 +709,9 @@ static unsigned steps_to_sleep(void)
 	return steps;
 }
 
-/* The slot is abandoned after so many instructions, with nobody there to be woken. False: this taker
- * was faster, and is no test. */
-static bool abandon_after(unsigned steps)
+/* The slot is given up, as by a taker whose fence failed, after so many instructions, with nobody there
+ * to be woken. False: this taker was faster, and is no test. */
+static bool give_up_after(unsigned steps)
 {
 	pid_t taker = start_taker();
 	char state;
@@ -723,7 +721,8 @@ static bool abandon_after(unsigned steps)
 			kill_taker(taker);
 			return false;
 		}
-	CHECK_EQ(ptrace(PTRACE_POKEDATA, taker, &contested->closed, (void *)ABANDONED), 0);
+	CHECK_EQ(ptrace(PTRACE_POKEDATA, taker, &contested->closed, (void *)PERCPU__LOCK_NOBODY),
+		 0);
 	CHECK_EQ(ptrace(PTRACE_CONT, taker, NULL, NULL), 0);
 	/* It has nothing to sleep on but the lock. */
 	while ((state = state_of(taker)) != 'Z') {
@@ -747,9 +746,9 @@ TEST(field_K1_no_taker_sleeps_on_a_slot_whose_taker_gave_up)
 	CHECK(all > last);
 	/* Most of them are looks, one like the other. */
 	for (unsigned steps = 0; steps < all - last; steps += all / 10)
-		tested += abandon_after(steps);
+		tested += give_up_after(steps);
 	for (unsigned steps = all - last; steps < all; steps++)
-		tested += abandon_after(steps);
+		tested += give_up_after(steps);
 	CHECK(tested > last / 2);
 	end();
 }
