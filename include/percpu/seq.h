@@ -220,6 +220,11 @@ extern const long percpu__rseq_offset;
 		return false;									\
 	}
 
+/* Where registers are few and an operand in memory takes one for its address. */
+#if !defined(ARCH_ON_THE_STACK)
+#define ARCH_ON_THE_STACK(variable) (void)(variable)
+#endif
+
 /*
  * The counter's add: cells points to that of slot 0, and is read inside the range; NULL: sequences
  * add to none. Not a compiler barrier: nobody reads the cells of counters but the library.
@@ -228,11 +233,15 @@ extern const long percpu__rseq_offset;
 	PERCPU__INLINE bool percpu__seq_add_handle_##w(void *const *cells, type value)		\
 	{											\
 		const struct percpu__rt rt = percpu__rt;					\
+		long offset = rt.rseq_offset;							\
+		uint32_t bound = rt.bound;							\
 		ARCH_HANDLE_LOCALS(value);							\
+		ARCH_ON_THE_STACK(offset);							\
+		ARCH_ON_THE_STACK(bound);							\
 		__asm__ goto(PERCPU__RMW("add_handle", w, PERCPU__COUNTER_BODY(w))		\
 			     :									\
-			     : [rseq] ARCH_C_RSEQ(rt.rseq_offset),				\
-			       [bound] ARCH_C_BOUND(rt.bound), ARCH_C_HANDLE(cells),		\
+			     : [rseq] ARCH_C_RSEQ(offset), [bound] ARCH_C_BOUND(bound),		\
+			       ARCH_C_HANDLE(cells),						\
 			       ARCH_C_HANDLE_VALUE(value) PERCPU__DELAYS			\
 			     : ARCH_CLOBBER_B PERCPU__CLOBBER ARCH_CLOBBER_RMW_##w		\
 			     : cold);								\

@@ -85,7 +85,7 @@ static void move_to_abort(struct tracer *tracer, pid_t tid)
 
 	tracer->stops++;
 	if (!test_arch_get(tid, &registers) || !find_descriptor(tid, &d) ||
-	    registers.TEST_ARCH_PC - d.start >= d.length)
+	    (uint64_t)registers.TEST_ARCH_PC - d.start >= d.length)
 		return;
 	registers.TEST_ARCH_PC = (__typeof__(registers.TEST_ARCH_PC))d.abort;
 	CHECK(test_arch_set(tid, &registers));

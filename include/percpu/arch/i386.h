@@ -57,6 +57,7 @@
 		int64_t whole;                                                                     \
 		uint32_t half[2];                                                                  \
 	} parts = {v}
+#define ARCH_ON_THE_STACK(variable) __asm__("" : "+m"(variable))
 #define ARCH_C_HANDLE_VALUE(v) [value] "m"(parts.half[0]), [high] "m"(parts.half[1])
 
 #define ARCH_SUFFIX_1 "b"
