@@ -210,16 +210,14 @@ static inline void stack_pair(void)
 	(void)percpu_stack_push(&stack, item);
 }
 
-static inline void values_pair(void)
+static inline void values_pair(struct value *value)
 {
-	struct value value;
-
-	(void)percpu_values_pop(&values, &value);
-	(void)percpu_values_push(&values, &value);
+	(void)percpu_values_pop(&values, value);
+	(void)percpu_values_push(&values, value);
 }
 
 BENCH_LOOP(loop_stack, , stack_pair(), )
-BENCH_LOOP(loop_values, , values_pair(), )
+BENCH_LOOP(loop_values, struct value value = {{0}}, values_pair(&value), )
 
 static int open_stack(const struct bench_method *m, const char **why)
 {

@@ -519,6 +519,15 @@ TEST(forked_child_has_references_of_its_own)
 	CHECK_EQ(object.released, 1);
 }
 
+#if THREAD_SANITIZER
+/* A child has the threads of its parent as ones that ended and that nobody joined. */
+const char *__tsan_default_options(void);
+const char *__tsan_default_options(void)
+{
+	return "report_thread_leaks=0";
+}
+#endif
+
 static pthread_barrier_t killing;
 
 static void *kill_beside_a_fork(void *arg)
