@@ -260,13 +260,12 @@ static void run_to_start(struct tracee *tracee)
 /* Runs the child up to the first instruction of its sequence. */
 static void step_to_start(struct tracee *tracee, struct descriptor *d)
 {
-	struct rseq_area area;
+	uint64_t cs;
 
 	do {
 		run_to_start(tracee);
-		tracee_read(tracee, (uintptr_t)tracee->stage->area, &area, sizeof(area));
-	} while (!area.rseq_cs);
-	tracee_read(tracee, area.rseq_cs, d, sizeof(*d));
+	} while (!(cs = tracee_cs(tracee)));
+	tracee_read(tracee, cs, d, sizeof(*d));
 	must(tracee_pc(tracee) == d->start, tracee->stage->op, "start is not behind the arming");
 }
 

@@ -243,14 +243,6 @@ static unsigned note(struct listing *listing, uint64_t pc)
 	return find(listing->address, listing->count, pc);
 }
 
-static uint64_t pointer_of(struct tracee *tracee)
-{
-	struct rseq_area area;
-
-	tracee_read(tracee, (uintptr_t)tracee->stage->area, &area, sizeof(area));
-	return area.rseq_cs;
-}
-
 static void note_pointer(struct tracee *tracee, struct listing *listing, uint64_t pointer)
 {
 	unsigned n = listing->descriptors;
@@ -269,7 +261,7 @@ static uint64_t step_to_body(struct tracee *tracee, struct listing *listing)
 	uint64_t last[BEFORE] = {0}, pointer;
 	unsigned steps = 0;
 
-	while (!(pointer = pointer_of(tracee))) {
+	while (!(pointer = tracee_cs(tracee))) {
 		append(listing->early, &listing->early_count, last[steps % BEFORE]);
 		last[steps++ % BEFORE] = tracee_pc(tracee);
 		CHECK_EQ(tracee_step(tracee), SIGTRAP);
@@ -300,7 +292,7 @@ static void step_through(struct tracee *tracee, const struct seq_op *op, struct 
 			listing->commit = i;
 		}
 		must(!committed || is_new(&call), op, "a commit in parts");
-		pointer = pointer_of(tracee);
+		pointer = tracee_cs(tracee);
 	}
 	must(committed, op, "no commit");
 	for (unsigned i = 0; i < BEFORE; i++) {
@@ -346,7 +338,7 @@ static void step_out(struct tracee *tracee, const struct seq_op *op, struct list
 	set_up(&call, tracee->stage, op);
 	do {
 		CHECK_EQ(tracee_step(tracee), SIGTRAP);
-	} while (pointer_of(tracee) != listing->pointer[n] || tracee_pc(tracee) != d->start);
+	} while (tracee_cs(tracee) != listing->pointer[n] || tracee_pc(tracee) != d->start);
 	tracee_clear_cs(tracee);
 	while (tracee_pc(tracee) - d->start < d->length) {
 		note(listing, tracee_pc(tracee));

@@ -88,10 +88,23 @@ static int wait_for_stop(struct tracee *tracee)
 	return WSTOPSIG(status);
 }
 
+/* With the child: each step is a switch between the two, which takes long from CPU to CPU. */
+static void stay_on_one_cpu(void)
+{
+	int cpu = sched_getcpu();
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	if (cpu >= 0 && cpu < CPU_SETSIZE)
+		CPU_SET((unsigned)cpu, &set);
+	(void)sched_setaffinity(0, sizeof(set), &set);
+}
+
 void tracee_start(struct tracee *tracee, struct stage *stage, bool registered)
 {
 	struct child_arg arg = {stage, registered};
 
+	stay_on_one_cpu();
 	tracee->stage = stage;
 	tracee->pid = test_fork(child_main, &arg);
 	CHECK_EQ(wait_for_stop(tracee), SIGSTOP);
@@ -167,12 +180,25 @@ void tracee_read(struct tracee *tracee, uint64_t address, void *into, size_t siz
 	}
 }
 
+static uint64_t place_of_cs(const struct tracee *tracee)
+{
+	return (uintptr_t)tracee->stage->area + offsetof(struct rseq_area, rseq_cs);
+}
+
+uint64_t tracee_cs(struct tracee *tracee)
+{
+	uint64_t cs;
+
+	tracee_read(tracee, place_of_cs(tracee), &cs, sizeof(cs));
+	return cs;
+}
+
 void tracee_clear_cs(struct tracee *tracee)
 {
-	uint64_t cs = (uintptr_t)&tracee->stage->area->rseq_cs;
+	uint64_t place = place_of_cs(tracee);
 
 	for (size_t done = 0; done < sizeof(uint64_t); done += sizeof(long))
-		CHECK_EQ(ptrace(PTRACE_POKEDATA, tracee->pid, at(cs + done), NULL), 0);
+		CHECK_EQ(ptrace(PTRACE_POKEDATA, tracee->pid, at(place + done), NULL), 0);
 }
 
 /* What traps at an address; bit 0 of one marks code of another instruction set. */
@@ -232,7 +258,8 @@ bool breakpoint_hit(struct tracee *tracee, const struct breakpoint *breakpoint)
 
 	if (!breakpoint->planted || tracee_pc(tracee) != place + TEST_ARCH_PC_AFTER_TRAP)
 		return false;
-	tracee_set_pc(tracee, place);
+	if (TEST_ARCH_PC_AFTER_TRAP != 0)
+		tracee_set_pc(tracee, place);
 	return true;
 }
 
@@ -272,16 +299,14 @@ static void find_next(struct tracee *tracee, struct test_arch_next *next)
 /* The abort entry, if the next thing may be an abort. */
 static bool find_abort(struct tracee *tracee, uint64_t *entry)
 {
-	uint64_t pc = tracee_pc(tracee);
-	struct rseq_area area;
+	uint64_t cs = tracee_cs(tracee);
 	struct descriptor d;
 
-	tracee_read(tracee, (uintptr_t)tracee->stage->area, &area, sizeof(area));
-	if (!area.rseq_cs)
+	if (!cs)
 		return false;
-	tracee_read(tracee, area.rseq_cs, &d, sizeof(d));
+	tracee_read(tracee, cs, &d, sizeof(d));
 	*entry = d.abort;
-	return pc - d.start < d.length;
+	return tracee_pc(tracee) - d.start < d.length;
 }
 
 static int run_to(struct tracee *tracee, const struct test_arch_next *next)

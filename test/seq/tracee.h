@@ -84,7 +84,8 @@ int tracee_run_with(struct tracee *tracee, int sig);
 uint64_t tracee_pc(struct tracee *tracee);
 void tracee_set_pc(struct tracee *tracee, uint64_t pc);
 void tracee_read(struct tracee *tracee, uint64_t address, void *into, size_t size);
-/* As a signal, or whatever else interrupts it, would do it. */
+/* What its rseq_cs holds; and as a signal, or whatever else interrupts it, would clear it. */
+uint64_t tracee_cs(struct tracee *tracee);
 void tracee_clear_cs(struct tracee *tracee);
 
 struct breakpoint {
