@@ -45,6 +45,8 @@ struct test_arch_next {
 #include "arch/arm.h"
 #elif defined(__aarch64__)
 #include "arch/arm64.h"
+#elif defined(__riscv) && __riscv_xlen == 64
+#include "arch/riscv64.h"
 #elif defined(__s390x__)
 #include "arch/s390x.h"
 #elif defined(__powerpc64__)

@@ -15,12 +15,14 @@ x86_64)
 	need objdump binutils
 	compiler="$compiler -m64"
 	;;
-arm64)
-	need aarch64-linux-gnu-gcc gcc-aarch64-linux-gnu
-	compiler=aarch64-linux-gnu-gcc
-	export OBJDUMP=aarch64-linux-gnu-objdump
-	;;
+arm64) prefix=aarch64-linux-gnu ;;
+riscv64) prefix=riscv64-linux-gnu ;;
 esac
+if [ "$cpu" != x86_64 ]; then
+	need "$prefix-gcc" "gcc-$prefix"
+	compiler=$prefix-gcc
+	export OBJDUMP="$prefix-objdump"
+fi
 mistakes=$here/arch/${cpu}_mistakes
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT

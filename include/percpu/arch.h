@@ -41,6 +41,8 @@
 #include <percpu/arch/arm.h>
 #elif defined(__aarch64__)
 #include <percpu/arch/arm64.h>
+#elif defined(__riscv) && __riscv_xlen == 64 && defined(__riscv_mul)
+#include <percpu/arch/riscv64.h>
 #elif defined(__s390x__)
 #include <percpu/arch/s390x.h>
 #elif defined(__powerpc64__)

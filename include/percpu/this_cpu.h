@@ -73,6 +73,7 @@ bool percpu__shared_cmpxchg2(void *p, percpu__word expect, percpu__word value, v
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wstringop-overflow"
+#pragma GCC diagnostic ignored "-Wstringop-overread"
 #endif
 PERCPU__INLINE percpu__word percpu__load_word(const volatile void *p, size_t size)
 {

@@ -13,6 +13,10 @@ arm64)
 	prefix=aarch64-linux-gnu
 	distance=$((150 << 20))
 	;;
+riscv64)
+	prefix=riscv64-linux-gnu
+	distance=$((150 << 20))
+	;;
 *) fail "no such CPU: $cpu" ;;
 esac
 need python3 python3

@@ -16,6 +16,12 @@ arm64)
 	atomic='ldxr[bh]?|ldadd[bh]?'
 	variants="-march=armv8-a+nolse:-mno-outline-atomics -march=armv8.1-a"
 	;;
+riscv64)
+	prefix=riscv64-linux-gnu
+	ordering='fence[a-z.]*|(amo[a-z]+|lr|sc)\.[wd]\.(aq|rl|aqrl)'
+	atomic='amoadd\.[wd]|lr\.[wd]'
+	variants="-march=rv64gc"
+	;;
 *) fail "no such CPU: $cpu" ;;
 esac
 need "$prefix-gcc" "gcc-$prefix"
