@@ -36,7 +36,7 @@
 #define ARCH_CLOBBER_RMW_8
 
 #if defined(__PCREL__)
-#define ARCH_ADDRESS_A(cs) "pla " ARCH_A "," cs "@pcrel\n\t"
+#define ARCH_ADDRESS_A(cs) "paddi " ARCH_A ",0," cs "@pcrel,1\n\t"
 #else
 #define ARCH_ADDRESS_A(cs)                                                                         \
 	"addis " ARCH_A ",2," cs "@toc@ha\n\t"                                                     \
