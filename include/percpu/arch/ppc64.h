@@ -67,6 +67,15 @@
 
 /* clang-format on */
 
+/*
+ * Where glibc's thread control block, which ends 0x7000 below the thread pointer, can stand in for an
+ * rseq area before the start: rseq_cs is the second of two words that it reserves for a tool of which
+ * there is none. cpu_id is half of the first and reads 0; there is no word for it that reads as no
+ * CPU. So a loop that keeps the offset over the start, in a function of .preinit_array, must not keep
+ * it apart from the bound, which is 0 then.
+ */
+#define ARCH_GLIBC_STAND_IN (-0x7000 - 88)
+
 #include <percpu/arch/powerpc_common.h>
 
 #endif
