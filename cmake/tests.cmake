@@ -96,7 +96,7 @@ function(percpu_test name)
   target_compile_definitions(${name} PRIVATE _GNU_SOURCE ${arg_DEFINITIONS})
   target_compile_options(${name} PRIVATE ${arg_COMPILE_OPTIONS})
   target_link_options(${name} PRIVATE ${arg_LINK_OPTIONS})
-  target_link_libraries(${name} PRIVATE ${arg_LIBS} Threads::Threads)
+  target_link_libraries(${name} PRIVATE ${arg_LIBS} Threads::Threads ${percpu_atomic})
   percpu_warnings(${name})
   percpu__discover(${name} ${name} ${name}. ""
     LABELS ${arg_LABELS} ENVIRONMENT ${arg_ENVIRONMENT} TIMEOUT ${arg_TIMEOUT})
