@@ -66,7 +66,7 @@ static COLD void become_ready(struct percpu_counter *counter)
 	if (!percpu__trylock(&saved))
 		return;
 	if (counter->state == EMPTY &&
-	    percpu__alloc_locked(&base, sizeof(percpu__cell), sizeof(percpu__cell)) == 0)
+	    percpu__alloc_locked(&base, PERCPU__CELL_SIZE, sizeof(percpu__cell)) == 0)
 		publish(counter, base);
 	percpu__unlock(&saved);
 }
@@ -104,6 +104,8 @@ void percpu__counter_outline(struct percpu_counter *counter, int64_t n)
 	    __builtin_expect(percpu__seq_add_handle_8(&counter->cpu_base, n), 1))
 		return;
 	base = base_of(counter);
+	if (base)
+		percpu__cpu_cell_make_room(base);
 	if (__builtin_expect(base && percpu__shared_valid(), 1))
 		percpu__shared_cell_add(base, n);
 	else
@@ -116,10 +118,8 @@ static int64_t sum_slots(const char *base)
 
 	/* Inlined adds are no barriers, but keep their order with this one. */
 	PERCPU__BARRIER();
-	for (unsigned left = percpu__rt_writable.nslots; left; left--) {
-		sum += (uint64_t)percpu__cell_read((const percpu__cell *)(const void *)base);
-		base += PERCPU_STRIDE;
-	}
+	for (unsigned slot = 0; slot < percpu__rt_writable.nslots; slot++)
+		sum += (uint64_t)percpu__slot_cell_read(base, slot);
 	return (int64_t)sum;
 }
 
@@ -165,11 +165,8 @@ static int64_t sum_until(const char *base, int64_t enough)
 	int64_t sum = 0;
 
 	PERCPU__BARRIER(); /* as in sum_slots() */
-	for (unsigned left = percpu__rt_writable.nslots; left && sum <= enough; left--) {
-		sum = percpu__plus(sum,
-				   percpu__cell_read((const percpu__cell *)(const void *)base));
-		base += PERCPU_STRIDE;
-	}
+	for (unsigned slot = 0; slot < percpu__rt_writable.nslots && sum <= enough; slot++)
+		sum = percpu__plus(sum, percpu__slot_cell_read(base, slot));
 	return sum;
 }
 
@@ -251,7 +248,7 @@ static int init_many(struct percpu_counter *counters, size_t n, uint32_t add_onl
 	for (done = 0; done < n; done++) {
 		void *base;
 
-		result = percpu__alloc_locked(&base, sizeof(percpu__cell), sizeof(percpu__cell));
+		result = percpu__alloc_locked(&base, PERCPU__CELL_SIZE, sizeof(percpu__cell));
 		if (result != 0)
 			break;
 		publish(&counters[done], base);

@@ -148,6 +148,7 @@ static void before_fork(void)
 	sigset_t saved;
 
 	percpu__lock(&saved);
+	percpu__cells_hold();
 	fork_saved = saved;
 }
 
@@ -155,12 +156,12 @@ static void after_fork(void)
 {
 	sigset_t saved = fork_saved;
 
+	percpu__cells_release();
 	percpu__unlock(&saved);
 }
 
 static void after_fork_in_child(void)
 {
-	percpu__cells_after_fork();
 	after_fork();
 	/* Here, where the calling thread is known to be the one that forked. */
 	__atomic_store_n(generation, 0, __ATOMIC_RELAXED);

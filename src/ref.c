@@ -72,7 +72,7 @@ int percpu_ref_init(struct percpu_ref *ref, percpu_ref_release *release)
 	percpu__start();
 	/* Without a fence there would be no kill: one word from the start (I9). */
 	if (percpu__has_fence() && percpu__rt_writable.bound != 0) {
-		result = percpu_alloc(&base, sizeof(percpu__cell), sizeof(percpu__cell));
+		result = percpu_alloc(&base, PERCPU__CELL_SIZE, sizeof(percpu__cell));
 		if (result != 0)
 			return result;
 	}
@@ -91,7 +91,7 @@ static int64_t sum_of_cells(const struct percpu_ref *ref)
 	if (!ref->base)
 		return 0;
 	for (unsigned slot = 0; slot < percpu__rt_writable.ncpus; slot++)
-		sum = percpu__plus(sum, percpu__cell_read(percpu__slot(ref->base, slot)));
+		sum = percpu__plus(sum, percpu__slot_cell_read(ref->base, slot));
 	return sum;
 }
 

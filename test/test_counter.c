@@ -23,6 +23,33 @@ static struct percpu_usage_info usage_now(void)
 	return usage;
 }
 
+#if PERCPU__NARROW_CELLS
+/* As src/cell.h has it. */
+static int64_t in_cpu_slot(const int64_t *base, unsigned slot)
+{
+	struct narrow {
+		uint32_t low, near;
+		int64_t known;
+	} const *cell = (const struct narrow *)percpu_ptr(base, slot);
+
+	return cell->known + (int32_t)(cell->low - cell->near);
+}
+#else
+static int64_t in_cpu_slot(const int64_t *base, unsigned slot)
+{
+	return *percpu_ptr(base, slot);
+}
+#endif
+
+static int64_t in_cpu_slots(const struct percpu_counter *counter)
+{
+	int64_t sum = 0;
+
+	for (unsigned slot = 0; slot < percpu_ncpus(); slot++)
+		sum += in_cpu_slot((const int64_t *)counter->base, slot);
+	return sum;
+}
+
 /* What lies in the slots of a counter, without what lies aside. */
 static int64_t sum_of_slots(const struct percpu_counter *counter)
 {
@@ -30,7 +57,8 @@ static int64_t sum_of_slots(const struct percpu_counter *counter)
 	uint64_t sum = 0;
 
 	for (unsigned slot = 0; base && slot < percpu_nslots(); slot++)
-		sum += (uint64_t)*percpu_ptr(base, slot);
+		sum += (uint64_t)(slot < percpu_ncpus() ? in_cpu_slot(base, slot)
+							: *percpu_ptr(base, slot));
 	return (int64_t)sum;
 }
 
@@ -340,8 +368,14 @@ TEST(compare_tells_below_equal_above)
 /* Adds n to the cell of every slot, whoever it belongs to. */
 static void add_to_slots(const struct percpu_counter *counter, int64_t n)
 {
-	for (unsigned slot = 0; slot < percpu_nslots(); slot++)
-		*(int64_t *)(uintptr_t)percpu_ptr((const int64_t *)counter->base, slot) += n;
+	for (unsigned slot = 0; slot < percpu_nslots(); slot++) {
+		const int64_t *cell = percpu_ptr((const int64_t *)counter->base, slot);
+
+		/* What is known of a narrow cell is its second half. */
+		if (PERCPU__NARROW_CELLS && slot < percpu_ncpus())
+			cell++;
+		*(int64_t *)(uintptr_t)cell += n;
+	}
 }
 
 /* From the slot of this number on, whoever looks dies of it. The note stays as it is. The address of
@@ -529,6 +563,37 @@ TEST(debug_builds_stop_where_an_add_only_counter_goes_down)
 #else
 	test_skip("this is no debug build");
 #endif
+}
+
+/* However far a CPU's cell can count by itself (32 bits of it are narrow where 64 are not stored at
+ * once), and back again. */
+TEST(amounts_of_any_size_add_up_between_two_looks)
+{
+	static const int64_t steps[] = {1 << 20,    (1 << 28) - 1,   1 << 28,   1 << 29,
+					1 << 30,    INT32_MAX,       INT32_MIN, -(1 << 28) + 1,
+					-(1 << 27), INT64_C(1) << 40};
+	struct percpu_counter counter;
+	int64_t total = 0;
+
+	CHECK_OK(percpu_counter_init(&counter));
+	for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
+		for (int j = 0; j < 100; j++)
+			percpu_counter_add(&counter, steps[i]);
+		total += 100 * steps[i];
+		if (i % 3 == 2)
+			CHECK_EQ(percpu_counter_sum(&counter), total);
+		/* Where sequences count, they do again, in the slot of a CPU. */
+		if (percpu_cpu_raw() >= 0 && counter.cpu_base) {
+			int64_t before = in_cpu_slots(&counter);
+
+			for (int j = 0; j < 100; j++)
+				percpu_counter_inc(&counter);
+			total += 100;
+			CHECK(in_cpu_slots(&counter) > before);
+		}
+	}
+	CHECK_EQ(percpu_counter_sum(&counter), total);
+	CHECK_OK(percpu_counter_destroy(&counter));
 }
 
 /* Start values around every power of two that something could carry or promote at. */

@@ -299,8 +299,9 @@ static void step_through(struct tracee *tracee, const struct seq_op *op, const s
 	check_result(stage, &expected, 0);
 }
 
-/* Steps through a run that ends early, as there is no CPU slot, or else no object. */
-static void step_out(struct tracee *tracee, const struct seq_op *op, bool with_slot,
+/* Steps through a run that ends early, as something is missing. */
+enum missing { SLOT, OBJECT, ROOM };
+static void step_out(struct tracee *tracee, const struct seq_op *op, enum missing missing,
 		     struct listing *listing)
 {
 	struct stage *stage = tracee->stage;
@@ -311,10 +312,12 @@ static void step_out(struct tracee *tracee, const struct seq_op *op, bool with_s
 
 	seq_case_done(op, &c);
 	set_up(stage, op, &c, 0, &expected);
+	if (missing == ROOM)
+		seq_take_room(window_of(stage, 0));
 	memcpy(before, window_of(stage, 0), WINDOW);
-	if (with_slot)
+	if (missing == OBJECT)
 		stage->args.base = NULL;
-	else
+	if (missing == SLOT)
 		stage->cpu = UINT32_MAX;
 	step_to_start(tracee, &listing->descriptor);
 	while (in_range(&listing->descriptor, pc = tracee_pc(tracee))) {
@@ -373,9 +376,11 @@ TEST(I3_nothing_changes_before_the_last_instruction)
 			step_through(&tracee, &seq_ops[i], &c, &listing);
 		if (seq_case_two_words(&seq_ops[i], &c))
 			step_through(&tracee, &seq_ops[i], &c, &listing);
-		step_out(&tracee, &seq_ops[i], false, &listing);
+		step_out(&tracee, &seq_ops[i], SLOT, &listing);
 		if (seq_op_reads_base(&seq_ops[i]))
-			step_out(&tracee, &seq_ops[i], true, &listing);
+			step_out(&tracee, &seq_ops[i], OBJECT, &listing);
+		if (seq_op_needs_room(&seq_ops[i]))
+			step_out(&tracee, &seq_ops[i], ROOM, &listing);
 		complete(&tracee, &seq_ops[i], &listing);
 	}
 	tracee_end(&tracee);

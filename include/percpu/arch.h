@@ -62,6 +62,13 @@
 #error "percpu: arch file incomplete: operations of one instruction"
 #endif
 
+/* Where nothing stores 64 bits, sequences add to 32 bits of a counter's cell (src/cell.h). */
+#if ARCH_HAVE_SEQ && defined(ARCH_ADD_NEAR)
+#define PERCPU__NARROW_CELLS 1
+#else
+#define PERCPU__NARROW_CELLS 0
+#endif
+
 /* Where the commit can never fail. */
 #if !defined(ARCH_LEAVE_UNLESS_STORED)
 #define ARCH_LEAVE_UNLESS_STORED(w, label)
@@ -78,8 +85,7 @@
 #if !defined(ARCH_C_RSEQ) || !defined(ARCH_C_BOUND) || !defined(ARCH_C_BASE) ||                    \
 	!defined(ARCH_C_VALUE_4) || !defined(ARCH_C_IN_4) || !defined(ARCH_C_IN_POINTER) ||        \
 	!defined(ARCH_C_OUT_4) || !defined(ARCH_C_BUDGET) || !defined(ARCH_C_HANDLE) ||            \
-	!defined(ARCH_C_HANDLE_VALUE) || !defined(ARCH_HANDLE_LOCALS) || !defined(ARCH_C_FAR) ||   \
-	!defined(ARCH_C_NEXT)
+	!defined(ARCH_C_FAR) || !defined(ARCH_C_NEXT)
 #error "percpu: arch file incomplete: operand constraints"
 #endif
 #if !defined(ARCH_ARM) || !defined(ARCH_CPU) || !defined(ARCH_CPU_A) || !defined(ARCH_SLOT) ||     \
@@ -94,7 +100,9 @@
 #endif
 #if !defined(ARCH_C_VALUE_1) || !defined(ARCH_C_VALUE_2) || !defined(ARCH_C_IN_1) ||               \
 	!defined(ARCH_C_IN_2) || !defined(ARCH_C_OUT_1) || !defined(ARCH_C_OUT_2) ||               \
-	!defined(ARCH_CLOBBER_RMW_8)
+	(!defined(ARCH_ADD_NEAR) &&                                                                \
+	 (!defined(ARCH_CLOBBER_RMW_8) || !defined(ARCH_HANDLE_LOCALS) ||                          \
+	  !defined(ARCH_C_HANDLE_VALUE)))
 #error "percpu: arch file incomplete: operand constraints by width"
 #endif
 #if ARCH_HAVE_SEQ_8 && (!defined(ARCH_C_VALUE_8) || !defined(ARCH_C_IN_8) || !defined(ARCH_C_OUT_8))

@@ -13,8 +13,8 @@
  * the sum can be negative for a moment; percpu_counter_sum_positive() cuts that off. No order to
  * other memory, and adds are no compiler barriers.
  *
- * A counter is 32 bytes and costs 8 bytes per slot that counted, densely packed. It may not be
- * copied or moved. Amounts have the unit you give them.
+ * A counter is 32 bytes and costs 8 bytes per slot that counted (16 where a 32-bit CPU does
+ * not store 64 bits at once), densely packed. It may not be copied or moved. Amounts have the unit you give them.
  *
  *	call                          thread   signal handler   other process   after fork
  *	add, sub, inc, dec, id_next   yes      yes              no              yes, child's copy

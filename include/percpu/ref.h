@@ -17,8 +17,8 @@
  * reaches zero. Nothing about get without a reference, or put without one: debug builds
  * (PERCPU_DEBUG) stop where the count shows it, which is after the kill.
  *
- * Costs 8 bytes per slot until the kill, none afterwards, so the release function may free the
- * memory that the struct is in.
+ * Costs per slot what a counter costs until the kill, nothing afterwards, so the release function may
+ * free the memory that the struct is in.
  *
  *	call                     thread   signal handler   other process   after fork
  *	get, tryget*, put        yes      yes              no              yes, child's copy

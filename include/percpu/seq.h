@@ -369,7 +369,35 @@ PERCPU__DEFINE_SEQUENCES(4, uint32_t)
 #if ARCH_HAVE_SEQ_8
 PERCPU__DEFINE_SEQUENCES(8, uint64_t)
 #endif
-#if ARCH_HAVE_SEQ_8 || defined(ARCH_CLOBBER_RMW_8)
+#if PERCPU__NARROW_CELLS
+/*
+ * The same with a cell { low, near }, whose first word is the low half of a count that moves in steps
+ * of less than PERCPU__NEAR / 2 and stays within PERCPU__NEAR of the second word, which whoever
+ * knows the whole count sets to what the first was (src/cell.h). What is farther is not added.
+ */
+#define PERCPU__NEAR (1 << 29)
+PERCPU__INLINE bool percpu__seq_add_handle_8(void *const *cells, int64_t value)
+{
+	const struct percpu__rt rt = percpu__rt;
+	const int32_t step = (int32_t)value;
+	if (__builtin_expect(value >= PERCPU__NEAR / 2 || value <= -PERCPU__NEAR / 2, 0))
+		return false;
+	__asm__ goto(PERCPU__RMW("add_handle", 4,
+				 ARCH_LEAVE_UNLESS_BELOW(ARCH_CPU_A, "%[bound]", "%l[cold]")
+				 PERCPU__POINT(2) ARCH_SCALE_A
+				 ARCH_ADD_HANDLE_BASE_OR_LEAVE("%l[cold]") PERCPU__POINT(3)
+				 PERCPU__POINT(4) ARCH_ADD_NEAR("%l[cold]"))
+		     :
+		     : [rseq] ARCH_C_RSEQ(rt.rseq_offset), [bound] ARCH_C_BOUND(rt.bound),
+		       ARCH_C_HANDLE(cells), [value] ARCH_C_VALUE_4(step) PERCPU__DELAYS
+		     : ARCH_CLOBBER_B PERCPU__CLOBBER
+		     : cold);
+	return true;
+cold:
+	PERCPU__BARRIER();
+	return false;
+}
+#elif ARCH_HAVE_SEQ_8 || defined(ARCH_CLOBBER_RMW_8)
 PERCPU__DEFINE_ADD_HANDLE(8, int64_t)
 #endif
 

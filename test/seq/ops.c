@@ -90,17 +90,13 @@ RUN_WORD(4, uint32_t)
 RUN_WORD(8, uint64_t)
 #endif
 
-#if ARCH_HAVE_SEQ_8 || defined(ARCH_CLOBBER_RMW_8)
-#define HAVE_ADD_HANDLE 1
+/* Of a narrow cell it is the low word, and steps are short: seq_prepare() sees to it. */
 RUN(add_handle_8)
 {
 	void *const cells = a->base;
 
 	answer_done(r, percpu__seq_add_handle_8(&cells, (int64_t)a->value));
 }
-#else
-#define HAVE_ADD_HANDLE 0
-#endif
 
 static struct percpu__handle handle_of(const struct seq_args *a)
 {
@@ -217,9 +213,7 @@ const struct seq_op seq_ops[] = {
 #if ARCH_HAVE_SEQ_8
 	OPS_OF_WIDTH(8),
 #endif
-#if HAVE_ADD_HANDLE
-	{ "add_handle_8", 8, PSEUDO_ADD, true, false, run_add_handle_8 },
-#endif
+	{ "add_handle_8", PERCPU__NARROW_CELLS ? 4 : 8, PSEUDO_ADD, true, false, run_add_handle_8 },
 	{ "copy_commit", POINTER_WIDTH, PSEUDO_COPY_COMMIT, false, false, run_copy_commit },
 	{ "list_pop", POINTER_WIDTH, PSEUDO_LIST_POP, false, true, run_list_pop },
 	{ "list_push", POINTER_WIDTH, PSEUDO_LIST_PUSH, false, true, run_list_push },
@@ -234,16 +228,22 @@ const struct seq_op seq_ops[] = {
 
 bool seq_op_reads_base(const struct seq_op *op)
 {
-#if HAVE_ADD_HANDLE
-	if (op->run == run_add_handle_8)
-		return true;
-#endif
-	return op->run == run_lock;
+	return op->run == run_add_handle_8 || op->run == run_lock;
+}
+
+bool seq_op_needs_room(const struct seq_op *op)
+{
+	return PERCPU__NARROW_CELLS && op->run == run_add_handle_8;
 }
 
 #else
 
 const struct seq_op seq_ops[1];
+
+bool seq_op_needs_room(const struct seq_op *op)
+{
+	return (void)op, false;
+}
 
 #endif
 
@@ -438,7 +438,17 @@ void seq_prepare(const struct seq_op *op, const struct seq_case *c, unsigned cha
 				  .last = window + AT_NODES + c->offset % 2 * NODE_SIZE,
 				  .source = window + AT_SOURCE + c->offset % 8,
 				  .count = c->count};
+	if (seq_op_needs_room(op)) {
+		put(window + AT_WORD + 4, word, 4);
+		args->value = (uint64_t)((int32_t)c->value / 64);
+	}
 	args->room = (c->count + sizeof(void *)) / sizeof(void *) * sizeof(void *);
+}
+
+void seq_take_room(unsigned char *window)
+{
+	window[AT_WORD + 4] ^= 0x80;
+	window[AT_WORD + 7] ^= 0x80;
 }
 
 static void find_scratch(const struct seq_op *op, const struct seq_args *args,

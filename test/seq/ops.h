@@ -62,6 +62,10 @@ extern const unsigned seq_op_count;
 /* Does it read where its object is inside the range, NULL if sequences must leave that alone? */
 bool seq_op_reads_base(const struct seq_op *op);
 
+/* Is it unavailable where a narrow cell has no room for it? And takes the room that there is. */
+bool seq_op_needs_room(const struct seq_op *op);
+void seq_take_room(unsigned char *window);
+
 /* What one call starts from. */
 struct seq_case {
 	/* In memory; of a list, 1 and 2 stand for the nodes, 0 for none. Of a stack, multiples. */
