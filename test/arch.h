@@ -51,6 +51,8 @@ struct test_arch_next {
 #include "arch/s390x.h"
 #elif defined(__powerpc64__)
 #include "arch/ppc64.h"
+#elif defined(__powerpc__)
+#include "arch/ppc32.h"
 #else
 #error "test: this port has no test/arch file yet (see doc/porting.md)"
 #endif

@@ -47,6 +47,8 @@
 #include <percpu/arch/s390x.h>
 #elif defined(__powerpc64__)
 #include <percpu/arch/ppc64.h>
+#elif defined(__powerpc__) && defined(__BIG_ENDIAN__)
+#include <percpu/arch/ppc32.h>
 #else
 #include <percpu/arch/none.h>
 #endif
