@@ -4,10 +4,10 @@
 
 long failures;
 
-void add_far(uint64_t *word);
-void add_far(uint64_t *word)
+void add_far(uint32_t *word);
+void add_far(uint32_t *word)
 {
-	if (percpu__seq_add_8(word, 1)) {
+	if (percpu__seq_add_4(word, 1)) {
 		__asm__ volatile("nop\n\t.space 0x400000");
 		return;
 	}

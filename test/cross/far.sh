@@ -17,6 +17,10 @@ riscv64)
 	prefix=riscv64-linux-gnu
 	distance=$((150 << 20))
 	;;
+ppc64le | ppc64 | ppc32)
+	prefix=$(echo "$cpu" | sed 's/^ppc/powerpc/; s/32$//')-linux-gnu
+	distance=$((50 << 20))
+	;;
 *) fail "no such CPU: $cpu" ;;
 esac
 need python3 python3
@@ -35,7 +39,7 @@ for level in -O0 -O2; do
 	# Not optimised, the compiler's own branches do not reach.
 	compile -O2 -c "$source/test/cross/far.c" -o "$work/far.o"
 	compile "$level" -c "$source/test/seq/ops.c" -o "$work/ops.o"
-	echo ".text; .space $distance" | compile -x assembler -c - -o "$work/distance.o"
+	printf '.text\n.space %d\n.section .note.GNU-stack,"",%%progbits\n' "$distance" | compile -x assembler -c - -o "$work/distance.o"
 	compile -shared -nostdlib -Wl,--fatal-warnings "$work/far.o" "$work/ops.o" "$work/distance.o" \
 		-o "$work/far.so"
 	python3 "$source/test/check_disassembly" "$work/far.so"

@@ -22,6 +22,14 @@ riscv64)
 	atomic='amoadd\.[wd]|lr\.[wd]'
 	variants="-march=rv64gc"
 	;;
+ppc64le | ppc64 | ppc32)
+	prefix=$(echo "$cpu" | sed 's/^ppc/powerpc/; s/32$//')-linux-gnu
+	ordering='(lw|hw)?sync|isync|eieio'
+	atomic='l[bhwd]arx'
+	# Before the CPU of 2010 there are reservations of words only.
+	variants=-O2
+	[ "$cpu" = ppc32 ] || variants="-mcpu=power5 -mcpu=power8"
+	;;
 *) fail "no such CPU: $cpu" ;;
 esac
 need "$prefix-gcc" "gcc-$prefix"
