@@ -24,7 +24,7 @@ percpu_test(test_local_storm LABELS storm SOURCES local_storm.c local_subjects.c
 percpu_test(test_local_handlers SOURCES local_handlers.c)
 
 # What other CPUs' compilers make of the way atomic.
-foreach(cpu arm64 riscv64 ppc64le ppc64 ppc32)
+foreach(cpu arm64 riscv64 ppc64le ppc64 ppc32 arm)
   percpu_script_test(local_atomics_have_no_barrier_on_${cpu} LABELS cross
     COMMAND sh ${CMAKE_CURRENT_SOURCE_DIR}/cross/order.sh ${PROJECT_SOURCE_DIR} ${cpu})
 endforeach()

@@ -18,6 +18,7 @@ x86_64)
 arm64) prefix=aarch64-linux-gnu ;;
 riscv64) prefix=riscv64-linux-gnu ;;
 ppc64) prefix=powerpc64le-linux-gnu ;;
+s390x) prefix=s390x-linux-gnu ;;
 esac
 if [ "$cpu" != x86_64 ]; then
 	need "$prefix-gcc" "gcc-$prefix"

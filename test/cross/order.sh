@@ -30,6 +30,12 @@ ppc64le | ppc64 | ppc32)
 	variants=-O2
 	[ "$cpu" = ppc32 ] || variants="-mcpu=power5 -mcpu=power8"
 	;;
+arm)
+	prefix=arm-linux-gnueabihf
+	ordering='dmb|dsb|isb|mcr'
+	atomic='ldrex[bhd]?'
+	variants="-mthumb -marm"
+	;;
 *) fail "no such CPU: $cpu" ;;
 esac
 need "$prefix-gcc" "gcc-$prefix"
