@@ -14,6 +14,8 @@
 	x(bench_switch) \
 	x(bench_start) \
 	x(bench_reads) \
+	x(bench_events) \
+	x(bench_snapshots) \
 	x(bench_this_cpu) \
 	x(bench_thread) \
 	x(bench_area) \

@@ -13,7 +13,7 @@ if(PERCPU_COMMAND)
   install(TARGETS percpu_command RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 endif()
 
-foreach(section 1 3 7)
+foreach(section 1 3 5 7)
   file(GLOB pages CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/doc/man${section}/*.${section})
   if(pages)
     install(FILES ${pages} DESTINATION ${CMAKE_INSTALL_MANDIR}/man${section})

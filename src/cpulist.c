@@ -191,3 +191,10 @@ unsigned percpu__cpus_online(void)
 	allowed = percpu__cpus_allowed();
 	return allowed ? allowed : 1;
 }
+
+unsigned percpu__cpus_online_end(void)
+{
+	int highest = ask_list("/sys/devices/system/cpu/online", percpu__cpulist_max);
+
+	return highest >= 0 ? (unsigned)highest + 1 : percpu__cpus_possible();
+}

@@ -70,6 +70,7 @@ HIDDEN uint32_t percpu__shared_move(void);
 HIDDEN void percpu__shared_new_epoch(void);
 /* The thread's part of it: is another thread adding to this word of its shared slot? */
 HIDDEN void percpu__shared_look_around(void *base);
+HIDDEN void percpu__shared_look_around_at(void *word);
 
 /* txn.c: the descriptor that transactions begin with. */
 HIDDEN uintptr_t percpu__txn_start(void);
@@ -179,6 +180,10 @@ HIDDEN int percpu__cpulist_count(const char *text, size_t length);
 /* Highest possible CPU number + 1 and number of CPUs online, each with its fallbacks. */
 HIDDEN unsigned percpu__cpus_possible(void);
 HIDDEN unsigned percpu__cpus_online(void);
+/* Highest online CPU number + 1; where that cannot be had, of the possible ones. */
+HIDDEN unsigned percpu__cpus_online_end(void);
+/* thread.c: what PERCPU_CPUS says, or 0. */
+HIDDEN unsigned percpu__cpus_wanted(void);
 HIDDEN unsigned percpu__cpus_allowed(void);
 
 /* Bytes of the rseq area in use, from libc's __rseq_size and the kernel's AT_RSEQ_FEATURE_SIZE. */

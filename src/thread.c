@@ -53,6 +53,7 @@ static struct {
 	bool fence;          /* membarrier RSEQ registered */
 	unsigned feature_size;
 	unsigned possible;
+	unsigned wanted;      /* PERCPU_CPUS */
 	unsigned online;      /* 0: nobody has asked yet */
 	pthread_key_t key;    /* its destructor unregisters a thread */
 	uint32_t next_shared; /* round robin over shared slots */
@@ -212,7 +213,12 @@ void percpu__shared_new_epoch(void)
 
 void percpu__shared_look_around(void *base)
 {
-	percpu__cell *cell = percpu__shared_copy(base);
+	percpu__shared_look_around_at(percpu__shared_copy(base));
+}
+
+void percpu__shared_look_around_at(void *word)
+{
+	percpu__cell *cell = word;
 
 	percpu__shared.epoch = __atomic_load_n(&percpu__shared_epoch, __ATOMIC_RELAXED);
 	for (int looks = 0; looks < LOOKS; looks++) {
@@ -285,20 +291,19 @@ static bool fence_register(void)
 	return membarrier_call(MEMBARRIER_REGISTER_RSEQ) == 0;
 }
 
-static void read_environment(unsigned *cpus)
+static void read_environment(void)
 {
 	const char *rseq = secure_getenv("PERCPU_RSEQ");
 	const char *count = secure_getenv("PERCPU_CPUS");
 
 	process.forced_off = rseq && strcmp(rseq, "off") == 0;
 	process.forced_libc = rseq && strcmp(rseq, "libc") == 0;
-	*cpus = 0;
 	if (count && *count >= '0' && *count <= '9') {
 		char *end;
 		unsigned long n = strtoul(count, &end, 10);
 
 		if (*end == '\0')
-			*cpus = n > CPUS_MAX ? CPUS_MAX : (unsigned)n;
+			process.wanted = n > CPUS_MAX ? CPUS_MAX : (unsigned)n;
 	}
 }
 
@@ -332,6 +337,11 @@ static void find_owner(void)
 		process.self_registers = process.key < KEYS_WITHOUT_MALLOC;
 }
 
+unsigned percpu__cpus_wanted(void)
+{
+	return process.wanted;
+}
+
 static unsigned at_most(unsigned n, unsigned limit)
 {
 	return n > limit ? limit : n;
@@ -353,7 +363,8 @@ static void start(void)
 	unsigned wanted, ncpus, shared;
 	bool sequences;
 
-	read_environment(&wanted);
+	read_environment();
+	wanted = process.wanted;
 	process.possible = percpu__cpus_possible();
 	ncpus = at_most(process.possible > wanted ? process.possible : wanted, CPUS_MAX);
 	shared = PERCPU__SHARED_MIN;

@@ -10,5 +10,8 @@ foreach(file engine words bits sequences products txn locks lists)
 endforeach()
 percpu_test(test_storm LABELS storm ${storm_scale} SOURCES test_storm.c ${storm_sources})
 percpu_test(test_storm_threads LABELS storm ${storm_scale} SOURCES test_storm_threads.c)
+percpu_test(test_events_storm LABELS storm SOURCES test_events_storm.c)
+percpu_test_variant(self test_events_storm LABELS storm ENVIRONMENT ${percpu_no_libc})
+percpu_test_variant(shared test_events_storm LABELS storm ENVIRONMENT ${percpu_shared})
 
 add_subdirectory(matrix)

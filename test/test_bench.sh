@@ -44,7 +44,7 @@ has_row()
 		head -n 1 "$dir/out" | grep -q "\"$key\":" || fail "$table: no word on the $key"
 	done
 	lost=
-	[ "$table" != contended ] || lost=',"lost":[0-9.]+'
+	case $table in contended | events) lost=',"lost":[0-9.]+' ;; esac
 	grep "^{\"table\":\"$table\"," "$dir/out" |
 		grep -vE '^\{"table":"[^"]+","method":"[^"]+","threads":[0-9]+,"param":"[^"]*","ns_min":[^,]+,"ns_median":[^,]+,"wall_ns_median":[^,]+,"ratio":[^,]+,"unit":"[^"]+"'"$lost"'\}$' &&
 		fail "$table: a row with other keys"

@@ -73,6 +73,16 @@ percpu_modes(test_lock)
 percpu_fault_test(test_ref SOURCES test_ref.c)
 percpu_modes(test_ref)
 
+percpu_test(test_events SOURCES test_events.c)
+percpu_modes(test_events)
+percpu_test(test_events_off SOURCES test_events_off.c)
+percpu_test(test_events_call SOURCES test_events.c DEFINITIONS PERCPU_EVENTS_WAY=call)
+percpu_test(test_events_atomic SOURCES test_events.c DEFINITIONS PERCPU_EVENTS_WAY=atomic)
+percpu_test(test_events_file SOURCES test_events_file.c)
+percpu_modes(test_events_file)
+percpu_test(test_reader SOURCES test_reader.c)
+percpu_modes(test_reader)
+
 percpu_test(test_zone SOURCES test_zone.c)
 percpu_modes(test_zone)
 

@@ -53,6 +53,11 @@
 #include <percpu/arch/none.h>
 #endif
 
+/* Stores are seen by other CPUs in program order; a port need not say anything. */
+#if !defined(ARCH_STORES_IN_ORDER)
+#define ARCH_STORES_IN_ORDER 0
+#endif
+
 /* What every port must give, even one without sequences (doc/porting.md). */
 #if !defined(ARCH_NAME) || !defined(ARCH_HAVE_SEQ) || !defined(ARCH_HAVE_SEQ_8) ||                 \
 	!defined(ARCH_ATOMIC_64) || !defined(ARCH_INLINE_COUNTER) || !defined(ARCH_HAVE_LOCAL) ||  \

@@ -4,10 +4,12 @@
 #define PERCPU_PERCPU_H
 
 #include <percpu/counter.h>
+#include <percpu/events.h>
 #include <percpu/limit.h>
 #include <percpu/list.h>
 #include <percpu/local.h>
 #include <percpu/lock.h>
+#include <percpu/reader.h>
 #include <percpu/ref.h>
 #include <percpu/stack.h>
 #include <percpu/txn.h>

@@ -691,6 +691,47 @@ PERCPU__INLINE int percpu__seq_copy_commit(void *base, uintptr_t expect, uintptr
 	return left;
 }
 
+/*
+ * The add of events: as the counter's, with a bound of the object's own, read before base. A set
+ * that is shared between processes has memory for its own number of CPUs, whatever the process has.
+ * Not a compiler barrier either.
+ */
+#if PERCPU__NARROW_CELLS
+PERCPU__INLINE bool percpu__seq_event_add_8(const struct percpu__handle *handle, int64_t value)
+{
+	(void)handle, (void)value;
+	return false;
+}
+#else
+PERCPU__INLINE bool percpu__seq_event_add_8(const struct percpu__handle *handle, int64_t value)
+{
+	const struct percpu__rt rt = percpu__rt;
+	long offset = rt.rseq_offset;
+	ARCH_HANDLE_LOCALS(value);
+	ARCH_ON_THE_STACK(offset);
+	__asm__ goto(PERCPU__DESCRIPTOR
+		     PERCPU__EXIT_POINT("2f", "%l[cold]")
+		     ARCH_ARM("5b")
+		     "2:\n\t" PERCPU__POINT(1) ARCH_CPU(ARCH_CPU_A)
+		     ARCH_LEAVE_UNLESS_BELOW_HANDLE("%l[cold]")
+		     PERCPU__POINT(2) ARCH_SCALE_A ARCH_ADD_HANDLE_BASE PERCPU__POINT(3)
+		     PERCPU__POINT(4) ARCH_RMW(ARCH_DO_ADD, 8, "value")
+		     "3:\n\t" ARCH_LEAVE_UNLESS_STORED(8, "%l[cold]") PERCPU__POINT(5)
+		     PERCPU__COLD_BEGIN
+		     PERCPU__ABORT_ENTRY("event_add") ARCH_JUMP("%l[cold]")
+		     PERCPU__COLD_END
+		     :
+		     : [rseq] ARCH_C_RSEQ(offset), ARCH_C_HANDLE(handle),
+		       ARCH_C_HANDLE_VALUE(value) PERCPU__DELAYS
+		     : PERCPU__CLOBBER ARCH_CLOBBER_RMW_8
+		     : cold);
+	return true;
+cold:
+	PERCPU__BARRIER();
+	return false;
+}
+#endif
+
 /* clang-format on */
 
 #else /* no sequences on this CPU: those that operations on words try first, answering so */
@@ -747,6 +788,12 @@ PERCPU__DEFINE_SEQUENCES(8, uint64_t)
 PERCPU__INLINE bool percpu__seq_add_handle_8(void *const *cells, int64_t value)
 {
 	(void)cells, (void)value;
+	return false;
+}
+
+PERCPU__INLINE bool percpu__seq_event_add_8(const struct percpu__handle *handle, int64_t value)
+{
+	(void)handle, (void)value;
 	return false;
 }
 

@@ -100,7 +100,7 @@ case_installed_files_are_all_there()
 	(cd "$SOURCE/include" && find . -name '*.h') | while read -r header; do
 		[ -e "$PREFIX/include/$header" ] || fail "no include/$header"
 	done
-	(cd "$SOURCE/doc" && find man1 man3 man7 -name '*.[137]') | while read -r page; do
+	(cd "$SOURCE/doc" && find man1 man3 man5 man7 -name '*.[1357]') | while read -r page; do
 		[ -e "$PREFIX/share/man/$page" ] || fail "no share/man/$page"
 	done
 }

@@ -97,6 +97,15 @@ RUN(add_handle_8)
 
 	answer_done(r, percpu__seq_add_handle_8(&cells, (int64_t)a->value));
 }
+#if !PERCPU__NARROW_CELLS
+
+RUN(event_add_8)
+{
+	const struct percpu__handle handle = {.base = a->base, .bound = percpu__rt.bound};
+
+	answer_done(r, percpu__seq_event_add_8(&handle, (int64_t)a->value));
+}
+#endif
 
 static struct percpu__handle handle_of(const struct seq_args *a)
 {
@@ -214,6 +223,9 @@ const struct seq_op seq_ops[] = {
 	OPS_OF_WIDTH(8),
 #endif
 	{ "add_handle_8", PERCPU__NARROW_CELLS ? 4 : 8, PSEUDO_ADD, true, false, run_add_handle_8 },
+#if !PERCPU__NARROW_CELLS
+	{ "event_add_8", 8, PSEUDO_ADD, true, false, run_event_add_8 },
+#endif
 	{ "copy_commit", POINTER_WIDTH, PSEUDO_COPY_COMMIT, false, false, run_copy_commit },
 	{ "list_pop", POINTER_WIDTH, PSEUDO_LIST_POP, false, true, run_list_pop },
 	{ "list_push", POINTER_WIDTH, PSEUDO_LIST_PUSH, false, true, run_list_push },

@@ -19,6 +19,7 @@
 #define ARCH_ATOMIC_64 1
 #define ARCH_LOADS_IN_ORDER 1
 #define ARCH_INLINE_COUNTER 1
+#define ARCH_STORES_IN_ORDER 1
 
 /* Assembly text, an instruction a line: */
 /* clang-format off */
