@@ -427,6 +427,8 @@ static const char *wrong_metric(const struct segment_header *header,
 	     segment_bucket(metric->highest, metric->shift, metric->precision, UINT32_MAX) + 2 !=
 		     metric->nbuckets))
 		return "a histogram's range is wrong";
+	if (metric->kind != PERCPU_HISTOGRAM && metric->nbuckets != 0)
+		return "what is no histogram has buckets";
 	if (metric->nlabels == 0 && !both_exist(header, metric, metric->cell, metric->downs))
 		return "a cell is out of range";
 	if (metric->nlabels != 0 &&
