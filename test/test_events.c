@@ -372,6 +372,29 @@ TEST(an_observation_that_stopped_anywhere_is_finished)
 		}
 }
 
+/* The journals of two CPUs may be the same: a sequence that comes to another CPU than its cells were
+ * read on finds out by the first word. Here it is never the right one. */
+TEST(cells_of_another_cpu_are_not_written)
+{
+	struct inside inside;
+	uint32_t cell;
+
+	sets_begin();
+	CHECK_OK(percpu_events_open(&web, NULL));
+	inside = inside_of(web_path);
+	cell = segment_metrics(inside.map)[LATENCY].cell;
+	for (uint32_t slot = 0; slot < inside.header->ncpus; slot++)
+		*inside_cell(&inside, 0, slot) = 999;
+	for (unsigned i = 0; i < 100; i++) {
+		go_to_nth_cpu(i);
+		percpu_histogram_observe(&web, LATENCY, 100);
+	}
+	for (uint32_t slot = 0; slot < inside.header->ncpus; slot++)
+		CHECK_EQ(*inside_cell(&inside, cell, slot), 0);
+	CHECK_EQ(read_one(LATENCY), 100);
+	sets_end();
+}
+
 static struct percpu_histogram_sums last_seen;
 
 static void observe_or_look(unsigned index, void *arg)
