@@ -21,9 +21,13 @@
 # percpu_left_out(REASON NAME...)
 #   Tests that PERCPU_STATIC_TESTS cannot have, said when configuring.
 #
-# percpu_write_guest_programs(FILE)
-#   After all of them: what a guest runs (test/vm), a line per program and variant:
-#	PATH OF THE PROGRAM|VARIANT, with its @|ENVIRONMENT, with blanks between
+# percpu_guest_program(TARGET)
+#   A program that guests have (test/vm): stripped, in the folder guest of the top of the build, and
+#   beside it the names of its tests.
+#
+# percpu_write_guest_plan()
+#   After all of them: what guests run, in guest/programs, a line per program and variant:
+#	PROGRAM|VARIANT, with its @|ENVIRONMENT, with blanks between
 include_guard()
 
 option(PERCPU_STATIC_TESTS
@@ -32,19 +36,33 @@ option(PERCPU_STATIC_TESTS
 # CTest's limit is the second watchdog, behind the one in test.h.
 set(percpu_test_timeout 150)
 
+function(percpu_guest_program target)
+  set(path ${PROJECT_BINARY_DIR}/guest/${target})
+  set_property(GLOBAL APPEND PROPERTY percpu_guest_targets ${target})
+  add_custom_command(TARGET ${target} POST_BUILD
+    COMMAND ${CMAKE_COMMAND} -E make_directory ${PROJECT_BINARY_DIR}/guest
+    COMMAND ${CMAKE_STRIP} -o ${path} $<TARGET_FILE:${target}>
+    COMMAND sh ${PROJECT_SOURCE_DIR}/test/vm/list_tests.sh ${CMAKE_NM} $<TARGET_FILE:${target}>
+      ${path}.tests
+    VERBATIM)
+endfunction()
+
 # What depends on nothing but this build, and needs no other program, can be run in a guest.
 function(percpu__offer_to_guests program suffix labels environment wrapper)
   if(NOT PERCPU_STATIC_TESTS OR wrapper OR "once" IN_LIST labels OR suffix AND "matrix" IN_LIST labels)
     return()
   endif()
+  if(NOT suffix)
+    percpu_guest_program(${program})
+  endif()
   string(REPLACE ";" " " environment "${environment}")
   set_property(GLOBAL APPEND_STRING PROPERTY percpu_guest_programs
-    "$<TARGET_FILE:${program}>|${suffix}|${environment}\n")
+    "${program}|${suffix}|${environment}\n")
 endfunction()
 
-function(percpu_write_guest_programs file)
+function(percpu_write_guest_plan)
   get_property(programs GLOBAL PROPERTY percpu_guest_programs)
-  file(GENERATE OUTPUT ${file} CONTENT "${programs}")
+  file(GENERATE OUTPUT ${PROJECT_BINARY_DIR}/guest/programs CONTENT "${programs}")
 endfunction()
 
 function(percpu_left_out reason)

@@ -14,4 +14,12 @@ percpu_test(test_events_storm LABELS storm SOURCES test_events_storm.c)
 percpu_test_variant(self test_events_storm LABELS storm ENVIRONMENT ${percpu_no_libc})
 percpu_test_variant(shared test_events_storm LABELS storm ENVIRONMENT ${percpu_shared})
 
+# Elsewhere the matrix has these.
+if(PERCPU_STATIC_TESTS)
+  foreach(program test_storm test_storm_threads)
+    percpu_test_variant(self ${program} LABELS storm ENVIRONMENT ${percpu_no_libc})
+    percpu_test_variant(shared ${program} LABELS storm ENVIRONMENT ${percpu_shared})
+  endforeach()
+endif()
+
 add_subdirectory(matrix)

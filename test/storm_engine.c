@@ -52,6 +52,22 @@ enum { CONTEXTS = STORM_WORKERS * STORM_LEVELS + 1 };
 
 static __thread struct worker *me;
 
+/* STORM_BATCH, at least 1. */
+static unsigned length_of_batches(void)
+{
+	static unsigned length;
+	unsigned known = __atomic_load_n(&length, __ATOMIC_RELAXED);
+
+	if (known == 0) {
+		const char *text = getenv("STORM_BATCH");
+		int n = text ? atoi(text) : 1;
+
+		known = n < 1 ? 1 : n > 500 ? 500 : (unsigned)n;
+		__atomic_store_n(&length, known, __ATOMIC_RELAXED);
+	}
+	return known;
+}
+
 static struct storm_context *context_of(struct storm *storm, unsigned plan, unsigned worker,
 					unsigned level)
 {
@@ -173,8 +189,8 @@ static void run_batch(struct worker *worker, unsigned calls)
 	run_level(worker, 0, calls);
 	CHECK_EQ(errno, E2BIG);
 	worker->batch_ns = now_ns() - begin;
-	if (worker->batch_ns > DELAY_NS_MAX)
-		worker->batch_ns = DELAY_NS_MAX;
+	if (worker->batch_ns > (uint64_t)DELAY_NS_MAX * length_of_batches())
+		worker->batch_ns = (uint64_t)DELAY_NS_MAX * length_of_batches();
 }
 
 /* One worker in eight stays unregistered, one changes sides all the time, the others never do. */
@@ -207,7 +223,7 @@ static void work(struct worker *worker)
 
 		__atomic_store_n(&worker->plan, plan, __ATOMIC_RELAXED);
 		change_sides(worker, batch);
-		run_batch(worker, storm->plans[plan]->batch);
+		run_batch(worker, storm->plans[plan]->batch * length_of_batches());
 	}
 	for (unsigned i = 0; i < worker->timer_count; i++)
 		timer_delete(worker->timers[i]);
@@ -222,7 +238,7 @@ static bool running(const struct storm *storm)
 
 static void pause_ns(long ns)
 {
-	const struct timespec pause = {0, ns};
+	const struct timespec pause = {0, ns * (long)length_of_batches()};
 
 	(void)nanosleep(&pause, NULL);
 }
@@ -466,6 +482,9 @@ static uint64_t check_plan(const struct storm *storm, unsigned index)
 	CHECK(calls > 0 || !storm_can_abort());
 	printf("%s: %llu calls (%llu in handlers), %llu aborts seen\n", plan->name,
 	       (unsigned long long)calls, (unsigned long long)nested, (unsigned long long)aborts);
+	/* For test/vm/report. */
+	if (plan->aborts && (!plan->fenced || has_fence()) && storm_can_abort())
+		printf("aborts: storm.%s %llu\n", plan->name, (unsigned long long)aborts);
 	return aborts;
 }
 

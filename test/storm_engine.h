@@ -14,6 +14,8 @@
  * A plan is an operation with its accounts. Each context (a worker, or one level of handlers on
  * it) writes down for itself what it did; when all have come to rest, the objects must say the
  * same. The amount of work is a number of batches, never a time; STORM_SCALE multiplies it.
+ * STORM_BATCH makes each batch so many times as long, and everything beside it as much rarer: under an
+ * emulator, a timer takes longer to arrive than a batch.
  */
 #ifndef PERCPU_TEST_STORM_ENGINE_H
 #define PERCPU_TEST_STORM_ENGINE_H

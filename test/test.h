@@ -17,7 +17,8 @@
  *
  * A check that fails prints its place and values and ends the process at once, from any thread,
  * signal handler or child (there the parent sees status 1). A test that passes without having
- * checked anything fails. Each test and each child has a watchdog of 120 seconds.
+ * checked anything fails. Each test and each child has a watchdog of 120 seconds; TEST_PATIENCE in the
+ * environment multiplies its time, for machines that are slow.
  *
  * Include this header first: it asks libc for the GNU interfaces. Valid C11 and C++17.
  */
@@ -218,6 +219,14 @@ static inline void test__watchdog_fired(int sig)
 	test_fail(__FILE__, __LINE__, "watchdog: the test takes too long");
 }
 
+static inline unsigned test__patience(void)
+{
+	const char *text = getenv("TEST_PATIENCE");
+	int factor = text ? atoi(text) : 1;
+
+	return factor > 1 ? (unsigned)factor : 1;
+}
+
 /* Replaces the limit of this process, counted from now. */
 static inline void test_watchdog(unsigned seconds)
 {
@@ -226,7 +235,7 @@ static inline void test_watchdog(unsigned seconds)
 	struct itimerspec limit;
 
 	memset(&limit, 0, sizeof(limit));
-	limit.it_value.tv_sec = (time_t)seconds;
+	limit.it_value.tv_sec = (time_t)(seconds * test__patience());
 	/* Timers are not inherited by a forked child. */
 	if (owner != getpid()) {
 		struct sigevent event;

@@ -103,6 +103,14 @@ if(NOT percpu_sanitized)
 endif()
 
 if(PERCPU_STATIC_TESTS)
+  # Only the checks of a debug build see system calls in transactions.
+  add_library(percpu_checked STATIC ${percpu_sources})
+  target_include_directories(percpu_checked PUBLIC ${PROJECT_SOURCE_DIR}/include)
+  target_compile_definitions(percpu_checked PRIVATE _GNU_SOURCE PUBLIC PERCPU_DEBUG)
+  target_link_libraries(percpu_checked PRIVATE Threads::Threads)
+  percpu_warnings(percpu_checked)
+  percpu_test(test_txn_debug SOURCES test_txn.c LIBS percpu_checked)
+
   percpu_left_out("needs a shared library" test_process test_dlopen test_early test_early_named
     test_early_preinit)
   percpu_left_out("has an allocator of its own" test_handler)

@@ -1,251 +1,286 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The first program of a guest that tries the kernel module. It loads it, has it measure, prints
- * what it says, unloads it, and does so again in other ways; then it prints the kernel's log and
- * switches off. What should have happened is judge_module's to say.
+ * The first program of a guest. It runs what /plan says, one after the other, and switches off.
  *
- * Output, a line each, in this order:
- *	@ STEP: ok		or	@ STEP: NAME OF ERROR
- *	@ begin WHAT		followed by what a file holds, and
- *	@ end WHAT
+ * A line of /plan:	NAME|SECONDS|PROGRAM|ARGUMENT|VARIABLE=VALUE VARIABLE=VALUE ...
+ * ARGUMENT may be empty; the variables are all that the program's environment has. After SECONDS it
+ * is killed, and so is whatever it leaves behind when it ends.
+ *
+ * From the kernel's command line (it hands variables on):
+ *	OFFLINE=1	CPUs go offline and online again all the time, but for the first
+ *	RESTART=1	restart instead of power off, for machines that cannot be switched off
+ *
+ * Output:
+ *	@ kernel RELEASE, N CPUs
+ *	@ begin NAME		followed by what the program prints, and
+ *	@ end NAME: STATUS, SECONDS	STATUS: a number, "signal NUMBER", "killed" or "not run"
+ *	@ offline N		with OFFLINE: how often a CPU went offline
+ *	@ offline failed: NAME OF ERROR	or it did not
  *	@ done			the last line
  */
 #define _GNU_SOURCE
+#include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
-#include <sys/klog.h>
-#include <sys/syscall.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/reboot.h>
+#include <sys/stat.h>
+#include <sys/utsname.h>
 #include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
 
-#include "guest.h"
+enum { FIELDS = 5, VARIABLES_MAX = 16 };
 
-#define MODULE "percpu_local"
-#define FOLDER "/sys/kernel/debug/" MODULE "/"
+struct job {
+	char *name, *seconds, *program, *argument, *variables;
+};
 
-/* Small enough for an emulated CPU; judge_module knows the sizes and rounds. */
-#define LARGE "sizes=65536 rounds=1 hot_ops=65536 storm_interrupts=300"
-#define SMALL                                                                                      \
-	"sizes=4096,1000 walk_ops=64000 rounds=3 hot_ops=16384 repetitions=2000 "                  \
-	"storm_interrupts=100"
-
-static int put(const char *path, const char *text)
+static double now(void)
 {
-	int fd = open(path, O_WRONLY | O_CLOEXEC), status = 0;
+	struct timespec time;
 
-	if (fd < 0)
-		return errno;
-	if (write(fd, text, strlen(text)) != (ssize_t)strlen(text))
-		status = errno;
-	close(fd);
-	return status;
+	clock_gettime(CLOCK_MONOTONIC, &time);
+	return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
 }
 
-static void show(const char *what)
+static int parse(char *line, struct job *job)
 {
-	char path[64], block[4096];
-	ssize_t n = 0;
-	int fd;
+	char **fields[FIELDS] = {&job->name, &job->seconds, &job->program, &job->argument,
+				 &job->variables};
 
-	snprintf(path, sizeof(path), FOLDER "%s", what);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	printf("@ begin %s\n", what);
-	while (fd >= 0 && (n = read(fd, block, sizeof(block))) > 0)
-		fwrite(block, 1, (size_t)n, stdout);
-	printf("@ end %s\n", what);
-	if (fd < 0 || n < 0)
-		say("read", errno);
-	if (fd >= 0)
-		close(fd);
+	line[strcspn(line, "\n")] = '\0';
+	for (int i = 0; i < FIELDS; i++) {
+		*fields[i] = strsep(&line, "|");
+		if (!*fields[i])
+			return -1;
+	}
+	return 0;
+}
+
+static void become(const struct job *job)
+{
+	char *arguments[] = {job->program, *job->argument ? job->argument : NULL, NULL};
+	char *environment[VARIABLES_MAX + 1], *variables = job->variables;
+	sigset_t none;
+	int count = 0;
+
+	while (variables && count < VARIABLES_MAX) {
+		char *variable = strsep(&variables, " ");
+
+		if (*variable)
+			environment[count++] = variable;
+	}
+	environment[count] = NULL;
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	execve(job->program, arguments, environment);
+	perror(job->program);
+	_exit(126);
+}
+
+/* Ends everybody but this process. */
+static void kill_all(void)
+{
+	kill(-1, SIGKILL);
+	while (waitpid(-1, NULL, 0) > 0 || errno == EINTR)
+		;
+}
+
+/* Orphans that end meanwhile are collected. Returns 0 when the time is over. */
+static int wait_until(pid_t child, int *status, double end)
+{
+	const struct timespec moment = {0, 200000000};
+	sigset_t ended;
+
+	sigemptyset(&ended);
+	sigaddset(&ended, SIGCHLD);
+	while (now() < end) {
+		pid_t pid = waitpid(-1, status, WNOHANG);
+
+		if (pid == child)
+			return 1;
+		if (pid == 0)
+			sigtimedwait(&ended, NULL, &moment);
+	}
+	return 0;
+}
+
+static void say_end(const struct job *job, const char *status, double begin)
+{
+	printf("\n@ end %s: %s, %.2f\n", job->name, status, now() - begin);
 	fflush(stdout);
 }
 
-static int load(const char *parameters)
+static void run(const struct job *job)
 {
-	int fd = open("/" MODULE ".ko", O_RDONLY | O_CLOEXEC), status = 0;
-
-	if (fd < 0)
-		return errno;
-	if (syscall(SYS_finit_module, fd, parameters, 0))
-		status = errno;
-	close(fd);
-	return status;
-}
-
-/* With O_NONBLOCK a module in use is refused. */
-static int unload(void)
-{
-	struct stat unused;
-
-	if (syscall(SYS_delete_module, MODULE, O_NONBLOCK))
-		return errno;
-	return stat(FOLDER, &unused) ? 0 : EEXIST;
-}
-
-/* One load, one run, one look, one unload. */
-static void try_once(const char *parameters)
-{
-	if (say("load", load(parameters)))
-		return;
-	say("run", put(FOLDER "run", "1\n"));
-	show("table");
-	show("json");
-	show("status");
-	say("unload", unload());
-}
-
-static int is_running(void)
-{
-	char text[32] = "";
-	int fd = open(FOLDER "status", O_RDONLY | O_CLOEXEC);
-	ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
-
-	if (fd >= 0)
-		close(fd);
-	return n > 0 && !strncmp(text, "running", 7);
-}
-
-/* A run that would last an hour: others are refused meanwhile, and a signal ends it. */
-static void try_interrupting(void)
-{
+	double begin = now();
+	char text[32];
 	int status = 0;
 	pid_t child;
 
-	if (say("load", load("rounds=1000")))
-		return;
+	printf("@ begin %s\n", job->name);
+	fflush(stdout);
 	child = fork();
-	if (child == 0) {
-		/* No handler, so the write does not return to be asked for its error. */
-		put(FOLDER "run", "1");
-		_exit(1);
+	if (child == 0)
+		become(job);
+	if (child < 0)
+		snprintf(text, sizeof(text), "not run");
+	else if (!wait_until(child, &status, begin + atof(job->seconds)))
+		snprintf(text, sizeof(text), "killed");
+	else if (WIFSIGNALED(status))
+		snprintf(text, sizeof(text), "signal %d", WTERMSIG(status));
+	else
+		snprintf(text, sizeof(text), "%d", WEXITSTATUS(status));
+	kill_all();
+	say_end(job, text, begin);
+}
+
+static void run_plan(void)
+{
+	FILE *plan = fopen("/plan", "re");
+	char *line = NULL;
+	size_t size = 0;
+	struct job job;
+
+	while (plan && getline(&line, &size, plan) > 0) {
+		if (parse(line, &job))
+			printf("@ not a line of a plan: %s\n", line);
+		else
+			run(&job);
 	}
-	while (!is_running())
-		usleep(1000);
-	say("second run", put(FOLDER "run", "1"));
-	say("unload while running", unload());
-	kill(child, SIGTERM);
-	waitpid(child, &status, 0);
-	say("interrupted", WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM ? 0 : ECHILD);
-	show("status");
-	say("unload", unload());
+	free(line);
+	if (plan)
+		fclose(plan);
+	else
+		perror("/plan");
 }
 
-static void try_bad_input(void)
-{
-	say("load with no rounds", load("rounds=0"));
-	say("load with a size of the stride", load("sizes=514001"));
-	say("load with a size of 0", load("sizes=0"));
-	if (say("load", load(SMALL)))
-		return;
-	show("status");
-	say("run with 0", put(FOLDER "run", "0"));
-	say("run with rubbish", put(FOLDER "run", "rubbish"));
-	say("run with nothing", put(FOLDER "run", ""));
-	say("unload", unload());
-}
+/* ---- CPUs that come and go ---- */
 
-/* The largest size of a cache that the kernel tells, in bytes; 0: it tells none. */
-static unsigned long last_level_cache(void)
+static struct {
+	int wanted, error;
+	unsigned long times;
+} offline;
+
+/* 0 or an errno. */
+static int set_online(long cpu, const char *value)
 {
-	unsigned long largest = 0, kilobytes;
 	char path[64];
-	FILE *file;
+	int fd, error = 0;
 
-	for (int i = 0;; i++) {
-		snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu0/cache/index%d/size", i);
-		file = fopen(path, "re");
-		if (!file)
-			return largest * 1024;
-		if (fscanf(file, "%luK", &kilobytes) == 1 && kilobytes > largest)
-			largest = kilobytes;
-		fclose(file);
+	snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu%ld/online", cpu);
+	fd = open(path, O_WRONLY | O_CLOEXEC);
+	if (fd < 0)
+		return errno;
+	if (write(fd, value, 1) != 1)
+		error = errno;
+	close(fd);
+	return error;
+}
+
+static void *take_offline(void *arg)
+{
+	const struct timespec moment = {0, 2000000};
+	long cpus = sysconf(_SC_NPROCESSORS_CONF);
+
+	(void)arg;
+	for (long cpu = 0; __atomic_load_n(&offline.wanted, __ATOMIC_RELAXED);
+	     cpu = (cpu + 1) % (cpus - 1)) {
+		int error = set_online(cpu + 1, "0");
+
+		/* Busy: another one is being changed by the kernel itself. */
+		if (!error)
+			offline.times++;
+		else if (error != EBUSY)
+			offline.error = error;
+		nanosleep(&moment, NULL);
+		error = set_online(cpu + 1, "1");
+		if (error && error != EBUSY)
+			offline.error = error;
 	}
+	return NULL;
 }
 
-/* Those of 2008, and one that no cache holds. That the stride visits all of it holds for the cache
- * of the guest. */
-static int default_sizes(void)
+static void run_while_cpus_come_and_go(void)
 {
-	unsigned long longs = 4 * last_level_cache() / sizeof(long);
-	char expected[80], found[80] = "";
-	FILE *file = fopen("/sys/module/" MODULE "/parameters/sizes", "re");
+	pthread_t thread;
 
-	if (!file || longs <= 2097152)
-		return ENODATA;
-	snprintf(expected, sizeof(expected), "262144,1048576,2097152,%lu\n", longs);
-	if (!fgets(found, sizeof(found), file))
-		found[0] = '\0';
-	fclose(file);
-	return strcmp(found, expected) ? EDOM : 0;
+	if (sysconf(_SC_NPROCESSORS_CONF) < 2) {
+		offline.error = ENODEV;
+	} else {
+		offline.wanted = 1;
+		offline.error = pthread_create(&thread, NULL, take_offline, NULL);
+	}
+	run_plan();
+	if (__atomic_exchange_n(&offline.wanted, 0, __ATOMIC_RELAXED))
+		pthread_join(thread, NULL);
+	if (offline.error)
+		printf("@ offline failed: %s\n", strerrorname_np(offline.error));
+	else
+		printf("@ offline %lu\n", offline.times);
 }
 
-static void try_defaults(void)
+/* ---- The machine ---- */
+
+static void mount_on(const char *type, const char *folder)
 {
-	if (say("load", load("")))
-		return;
-	say("default sizes", default_sizes());
-	say("unload", unload());
+	mkdir(folder, 0755);
+	if (mount(type, folder, type, 0, NULL))
+		printf("@ no %s on %s: %s\n", type, folder, strerrorname_np(errno));
 }
 
-/* Kilobytes in the kernel's large allocations: the arrays are among them. */
-static long vmalloc_used(void)
+static void mount_all(void)
 {
-	FILE *file = fopen("/proc/meminfo", "re");
-	char line[128];
-	long kilobytes = -1;
-
-	while (file && fgets(line, sizeof(line), file))
-		sscanf(line, "VmallocUsed: %ld", &kilobytes);
-	if (file)
-		fclose(file);
-	return kilobytes;
+	mount_on("devtmpfs", "/dev");
+	mount_on("tmpfs", "/dev/shm");
+	mount_on("tmpfs", "/tmp");
+	mount_on("proc", "/proc");
+	mount_on("sysfs", "/sys");
+	/* Missing in small kernels, and needed by few. */
+	(void)!mount("debugfs", "/sys/kernel/debug", "debugfs", 0, NULL);
 }
 
-static void show_log(void)
+static void say_kernel(void)
 {
-	int size = klogctl(10, NULL, 0), n;
-	char *log = malloc((size_t)(size > 0 ? size : 1));
+	struct utsname kernel;
 
-	n = log && size > 0 ? klogctl(3, log, size) : -1;
-	printf("@ begin log\n%.*s@ end log\n", n > 0 ? n : 0, n > 0 ? log : "");
-	free(log);
+	uname(&kernel);
+	printf("@ kernel %s, %ld CPUs\n", kernel.release, sysconf(_SC_NPROCESSORS_ONLN));
+	fflush(stdout);
 }
 
-static int mount_all(void)
+/* Returns if the kernel refuses. */
+static void switch_off(void)
 {
-	int status = mount_proc_and_sys();
-
-	if (!status && mount("debugfs", "/sys/kernel/debug", "debugfs", 0, NULL))
-		status = errno;
-	return status;
-}
-
-static void run_all(void)
-{
-	long used = vmalloc_used();
-
-	try_once(LARGE);
-	try_once(SMALL);
-	say("preemption model full", put("/sys/kernel/debug/sched/preempt", "full"));
-	try_once(SMALL);
-	say("planted mistake", 0);
-	try_once(SMALL " planted=1");
-	try_interrupting();
-	try_bad_input();
-	try_defaults();
-	/* A forgotten array has 1.5 MB, a megabyte is other people's. */
-	say("memory given back", used < 0 || vmalloc_used() > used + 1024 ? ENOMEM : 0);
+	printf("@ done\n");
+	fflush(stdout);
+	/* The console is emptied by the driver while the program ends. */
+	sync();
+	reboot(getenv("RESTART") ? RB_AUTOBOOT : RB_POWER_OFF);
 }
 
 int main(void)
 {
+	sigset_t ended;
+
 	if (getpid() != 1)
 		return 2;
+	sigemptyset(&ended);
+	sigaddset(&ended, SIGCHLD);
+	sigprocmask(SIG_BLOCK, &ended, NULL);
 	/* The firmware leaves half a line. */
 	printf("\n");
-	if (!say("mount", mount_all()))
-		run_all();
-	show_log();
+	mount_all();
+	say_kernel();
+	if (getenv("OFFLINE"))
+		run_while_cpus_come_and_go();
+	else
+		run_plan();
 	switch_off();
 	return 1;
 }

@@ -1,62 +1,79 @@
 # SPDX-License-Identifier: MIT
 # Kernels of Debian, unpacked into a cache folder: nothing is installed, and the machine's own state
-# of packages is not changed. Sourced, after ../skip.sh. Each sets, or skips with the reason:
+# of packages is neither used nor changed. Sourced, after ../skip.sh, by scripts that have set here, this
+# folder.
 #
-#	vm_kernel	this Debian's kernel, and the headers to build modules for it
+#	vm_kernel CPU RELEASE	a kernel; or skips with the reason
+#		CPU is a preset for another CPU, or x86_64, i386; RELEASE is 6.1 (of bookworm), 6.12
+#		(of trixie) or newest (of sid). That of ppc64 is built (build_kernel.sh). Sets
 #		vm_release	its release, such as 6.1.0-57-amd64
 #		vm_image	its file
+#	vm_kernel_headers	after that, of 6.1: what modules are built with. Sets
 #		vm_headers	the folder to build against
-#	vm_newest_kernel	the one of sid; vm_release and vm_image
 #
 # The cache is ${XDG_CACHE_HOME:-$HOME/.cache}/percpu; it may be removed at any time. Names of
-# packages come from the meta packages. Where the machine's own lists of packages do not know them,
-# lists are fetched into the cache; those of sid always, from where the machine's packages are from.
+# packages come from the meta packages. Each pair of suite and architecture has lists of packages of
+# its own in the cache, from where the machine's packages are from. What is in the cache is used
+# without asking again, but for newest: what that is is asked each time. Where nobody answers, the
+# newest one of the cache will do.
 
+: "${here:?}"
 vm_cache=${XDG_CACHE_HOME:-${HOME:-/tmp}/.cache}/percpu
-vm_arch=amd64
 
-# One option a line, for apt to use its own lists; empty: the machine's.
-vm_apt_options=
+# Debian's architecture and the meta package of the kernel.
+vm__names()
+{
+	case $1 in
+	x86_64) vm_arch=amd64 vm_flavour=amd64 ;;
+	i386) vm_arch=i386 vm_flavour=686-pae ;;
+	arm64) vm_arch=arm64 vm_flavour=arm64 ;;
+	arm) vm_arch=armhf vm_flavour=armmp-lpae ;;
+	ppc64le) vm_arch=ppc64el vm_flavour=powerpc64le ;;
+	s390x) vm_arch=s390x vm_flavour=s390x ;;
+	riscv64) vm_arch=riscv64 vm_flavour=riscv64 ;;
+	mipsel) vm_arch=mipsel vm_flavour=4kc-malta ;;
+	mips64el) vm_arch=mips64el vm_flavour=5kc-malta ;;
+	*) fail "no kernel is known for $1" ;;
+	esac
+	case $2 in
+	6.1) vm_suite=bookworm ;;
+	6.12) vm_suite=trixie ;;
+	newest) vm_suite=sid ;;
+	*) fail "no kernel $2 is known" ;;
+	esac
+	vm_folder=$vm_cache/kernels/$vm_suite-$vm_arch
+}
 
 vm__apt()
 {
 	tool=$1
 	shift
-	# The options have no blanks inside: see vm__own_lists.
-	# shellcheck disable=SC2086
-	"$tool" $vm_apt_options "$@" 2>>"$vm_cache/apt.log"
+	"$tool" -o Dir::Etc::SourceList="$vm_lists/sources" -o Dir::Etc::SourceParts=/dev/null \
+		-o Dir::State::Lists="$vm_lists/lists" -o Dir::Cache="$vm_lists/cache" \
+		-o APT::Architecture="$vm_arch" -o APT::Architectures="$vm_arch" \
+		-o Acquire::Languages=none "$@" 2>>"$vm_cache/apt.log"
 }
 
-vm__own_lists()
+# Where the machine's own packages are from.
+vm__mirror()
 {
-	case $vm_cache in
-	*[[:space:]]*) return 1 ;;
-	esac
-	mkdir -p "$vm_cache/lists/partial" "$vm_cache/apt/archives/partial"
-	vm_apt_options="-o Dir::State::Lists=$vm_cache/lists -o Dir::Cache=$vm_cache/apt"
-	vm__apt apt-get update -q >>"$vm_cache/apt.log"
-}
-
-# The keyring keeps out archives of others that have suites of the same name.
-vm__sid_lists()
-{
-	keyring=/usr/share/keyrings/debian-archive-keyring.gpg
-	case $vm_cache in
-	*[[:space:]]*) return 1 ;;
-	esac
-	[ -e "$keyring" ] && [ -e /etc/os-release ] || return 1
-	mkdir -p "$vm_cache/sid/lists/partial" "$vm_cache/sid/apt/archives/partial"
 	codename=$(sed -n 's/^VERSION_CODENAME=//p' /etc/os-release)
 	# Fields of apt.
 	# shellcheck disable=SC2016
 	apt-get indextargets --format '$(RELEASE) $(COMPONENT) $(REPO_URI)' 'Created-By: Packages' \
 		2>>"$vm_cache/apt.log" |
-		sed -nE "s/^(${codename:-sid}|oldstable|stable|testing|unstable|sid) main //p" |
-		sort -u |
-		sed "s|.*|deb [arch=$vm_arch signed-by=$keyring] & sid main|" >"$vm_cache/sid/sources"
-	vm_apt_options="-o Dir::Etc::SourceList=$vm_cache/sid/sources
-		-o Dir::Etc::SourceParts=/dev/null -o Dir::State::Lists=$vm_cache/sid/lists
-		-o Dir::Cache=$vm_cache/sid/apt -o Acquire::Languages=none"
+		sed -nE "s/^(${codename:-sid}|oldstable|stable|testing|unstable|sid) main //p" | sort -u | head -1
+}
+
+# The keyring keeps out archives of others that have suites of the same name.
+vm__update()
+{
+	keyring=/usr/share/keyrings/debian-archive-keyring.gpg
+	[ -e "$keyring" ] && [ -e /etc/os-release ] || return 1
+	mkdir -p "$vm_lists/lists/partial" "$vm_lists/cache/archives/partial"
+	mirror=$(vm__mirror)
+	[ -n "$mirror" ] || return 1
+	echo "deb [arch=$vm_arch signed-by=$keyring] $mirror $vm_suite main" >"$vm_lists/sources"
 	vm__apt apt-get update -q >>"$vm_cache/apt.log"
 }
 
@@ -66,88 +83,54 @@ vm__depends()
 	vm__apt apt-cache depends "$1" | sed -n "s/^ *Depends: \($2\)\$/\1/p"
 }
 
-# Sets vm_release and vm_packages; fails where apt does not know.
+vm__version()
+{
+	vm__apt apt-cache show --no-all-versions "$1" | sed -n 's/^Version: //p' | head -1
+}
+
+# vm__download FOLDER PACKAGE...
+vm__download()
+{
+	folder=$1
+	shift
+	mkdir -p "$folder" && (cd "$folder" && vm__apt apt-get download -q "$@" >>"$vm_cache/apt.log")
+}
+
+# Sets vm_release, and vm_package and vm_version of the kernel's file; fails where apt does not know.
+# A kernel that is signed or built apart has that file in a package of its own.
 vm__resolve()
 {
-	headers=$(vm__depends "linux-headers-$vm_arch" "linux-headers-[0-9].*-$vm_arch" | head -1)
-	[ -n "$headers" ] || return 1
-	vm_release=${headers#linux-headers-}
-	vm_packages="$headers $(vm__depends "$headers" 'linux-headers-.*-common\|linux-kbuild-.*')"
-	[ "$vm_packages" != "$headers " ] || return 1
-	version=$(vm__apt apt-cache show --no-all-versions "$headers" |
-		sed -n 's/^Version: //p' | head -1)
-	[ -n "$version" ] || return 1
-	# Image and headers of one build: modules carry checksums of what they use.
-	vm_packages="linux-image-$vm_release=$version $vm_packages"
-}
-
-# Downloads and unpacks into $1. Of the image only the kernel itself is wanted.
-vm__fetch()
-{
-	mkdir -p "$1/deb" || return 1
-	# shellcheck disable=SC2086
-	(cd "$1/deb" && vm__apt apt-get download -q $vm_packages >>"$vm_cache/apt.log") || return 1
-	for deb in "$1"/deb/linux-headers-*.deb "$1"/deb/linux-kbuild-*.deb; do
-		dpkg-deb -x "$deb" "$1" || return 1
-	done
-	dpkg-deb --fsys-tarfile "$1"/deb/linux-image-*.deb |
-		tar -x -C "$1" --wildcards './boot/vmlinuz-*' || return 1
-	rm -r "$1/deb"
-}
-
-# The headers expect to lie in /usr/src.
-vm__move_to()
-{
-	sed -i "s|/usr/src/|$2/usr/src/|" "$1/usr/src/linux-headers-$vm_release/Makefile" &&
-		mv "$1" "$2"
-}
-
-# vm__newest_cached PREFIX: of the folders.
-vm__newest_cached()
-{
-	newest=$(ls -1td "$vm_cache/$1"-[0-9]*-"$vm_arch" 2>/dev/null | head -1)
-	[ -n "$newest" ] || return 1
-	vm_release=${newest##*/"$1"-}
-	echo "apt knows no kernel; using $vm_release of an earlier time"
-}
-
-vm__get()
-{
-	if vm__resolve || { vm__own_lists && vm__resolve; }; then
-		root=$vm_cache/linux-$vm_release
-		[ ! -e "$root" ] || return 0
-		rm -rf "$root.new"
-		# A list may be older than the packages that are still there.
-		vm__fetch "$root.new" ||
-			{ vm__own_lists && vm__resolve && vm__fetch "$root.new"; } || return 1
-		vm__move_to "$root.new" "$vm_cache/linux-$vm_release"
-	else
-		vm__newest_cached linux
-	fi
-}
-
-# Sets vm_release and vm_packages. In sid the kernel itself has a package of its own.
-vm__resolve_sid()
-{
-	image=$(vm__depends "linux-image-$vm_arch" "linux-image-[0-9].*-$vm_arch" | head -1)
+	image=$(vm__depends "linux-image-$vm_flavour" "linux-image-[0-9].*-$vm_flavour" | head -1)
 	[ -n "$image" ] || return 1
 	vm_release=${image#linux-image-}
-	vm_packages=$(vm__depends "$image" 'linux-binary-.*')
-	[ -n "$vm_packages" ]
+	vm_package=$(vm__depends "$image" 'linux-binary-.*' | head -1)
+	vm_package=${vm_package:-$image}
+	vm_version=$(vm__version "$vm_package")
+	[ -n "$vm_version" ]
 }
 
-vm__fetch_sid()
+# Of the package, the kernel itself is kept.
+vm__fetch()
 {
-	root=$vm_cache/sid-$vm_release
-	[ ! -e "$root" ] || return 0
-	rm -rf "$root.new"
-	mkdir -p "$root.new/deb" || return 1
-	# shellcheck disable=SC2086
-	(cd "$root.new/deb" && vm__apt apt-get download -q $vm_packages >>"$vm_cache/apt.log") &&
-		dpkg-deb --fsys-tarfile "$root.new"/deb/linux-binary-*.deb |
-		tar -x -C "$root.new" --strip-components 5 --wildcards '*/vmlinuz' || return 1
-	rm -r "$root.new/deb"
-	mv "$root.new" "$root"
+	[ ! -e "$vm_folder/$vm_release" ] || return 0
+	new=$vm_folder/$vm_release.new
+	rm -rf "$new"
+	vm__download "$new/deb" "$vm_package=$vm_version" || return 1
+	mkdir "$new/files" && dpkg-deb --fsys-tarfile "$new"/deb/*.deb |
+		tar -x -C "$new/files" --wildcards './boot/vmlinu*' './usr/lib/modules/*/vmlinu*' \
+			2>>"$vm_cache/apt.log"
+	find "$new/files" -type f -exec mv {} "$new/kernel" \;
+	[ -s "$new/kernel" ] || return 1
+	echo "$vm_version" >"$new/version"
+	rm -r "$new/deb" "$new/files"
+	mv "$new" "$vm_folder/$vm_release"
+}
+
+vm__newest_cached()
+{
+	newest=$(ls -1td "$vm_folder"/*[0-9]*/kernel 2>/dev/null | head -1)
+	[ -n "$newest" ] || return 1
+	vm_release=$(basename "$(dirname "$newest")")
 }
 
 vm__lock()
@@ -155,6 +138,9 @@ vm__lock()
 	need apt-get apt
 	need dpkg-deb dpkg
 	need flock util-linux
+	case $vm_cache in
+	*[[:space:]]*) fail "a blank in $vm_cache" ;;
+	esac
 	mkdir -p "$vm_cache" || fail "cannot make $vm_cache"
 	exec 9>"$vm_cache/lock"
 	flock 9
@@ -167,28 +153,90 @@ vm__unlock()
 	exec 9>&-
 }
 
-vm_kernel()
+vm__missing()
 {
-	vm__lock
-	vm__get || {
-		tail -5 "$vm_cache/apt.log" >&2
-		skip_missing "linux-image-$vm_arch or linux-headers-$vm_arch (to download, not installed)"
-	}
-	vm__unlock
-	vm_image=$vm_cache/linux-$vm_release/boot/vmlinuz-$vm_release
-	vm_headers=$vm_cache/linux-$vm_release/usr/src/linux-headers-$vm_release
-	[ -e "$vm_image" ] && [ -e "$vm_headers/.config" ] ||
-		fail "$vm_cache/linux-$vm_release is not complete: remove it"
+	tail -5 "$vm_cache/apt.log" >&2
+	skip_missing "$1 of $vm_suite for $vm_arch (to download, not installed)"
 }
 
-vm_newest_kernel()
+vm_kernel()
 {
+	if [ "$1" = ppc64 ]; then
+		vm__built_kernel
+		return
+	fi
+	vm__names "$1" "$2"
+	vm_lists=$vm_folder/apt
 	vm__lock
-	{ vm__sid_lists && vm__resolve_sid && vm__fetch_sid; } || vm__newest_cached sid || {
-		tail -5 "$vm_cache/apt.log" >&2
-		skip_missing "linux-image-$vm_arch of sid (to download, not installed)"
+	{ [ "$2" != newest ] && vm__newest_cached; } ||
+		{ vm__update && vm__resolve && vm__fetch; } ||
+		{ vm__newest_cached && echo "nobody tells which kernel is the newest; using $vm_release"; } ||
+		vm__missing "linux-image-$vm_flavour"
+	vm__unlock
+	vm_image=$vm_folder/$vm_release/kernel
+	[ -s "$vm_image" ] || fail "$vm_folder/$vm_release is not complete: remove it"
+}
+
+# Headers are of the kernel's version: modules carry checksums of what they use. They expect to lie
+# in /usr/src.
+vm__fetch_headers()
+{
+	headers=linux-headers-$vm_release
+	version=$(cat "$vm_folder/$vm_release/version")
+	packages=$(vm__depends "$headers" 'linux-headers-.*-common\|linux-kbuild-.*')
+	[ -n "$packages" ] || return 1
+	new=$1.new
+	rm -rf "$new"
+	# Words: names of packages.
+	# shellcheck disable=SC2086
+	vm__download "$new/deb" "$headers=$version" $packages || return 1
+	for deb in "$new"/deb/*.deb; do
+		dpkg-deb -x "$deb" "$new" || return 1
+	done
+	rm -r "$new/deb"
+	sed -i "s|/usr/src/|$1/usr/src/|" "$new/usr/src/$headers/Makefile" && mv "$new" "$1"
+}
+
+vm_kernel_headers()
+{
+	root=$vm_folder/$vm_release/headers
+	vm__lock
+	[ -e "$root" ] || vm__fetch_headers "$root" || { vm__update && vm__fetch_headers "$root"; } ||
+		vm__missing "linux-headers-$vm_release"
+	vm__unlock
+	vm_headers=$root/usr/src/linux-headers-$vm_release
+	[ -e "$vm_headers/.config" ] || fail "$root is not complete: remove it"
+}
+
+vm__source()
+{
+	rm -rf "$vm_folder/source"
+	vm__update && vm__download "$vm_folder/source" linux-source-6.1 || return 1
+	mv "$vm_folder"/source/*.deb "$vm_folder/source.deb"
+	rm -r "$vm_folder/source"
+}
+
+# Built while others wait for it.
+vm__built_kernel()
+{
+	for tool in bc flex bison; do
+		need "$tool" "$tool"
+	done
+	need powerpc64-linux-gnu-gcc gcc-powerpc64-linux-gnu
+	vm_arch=amd64 vm_suite=bookworm
+	vm_folder=$vm_cache/kernels/built-ppc64
+	vm_lists=$vm_folder/apt
+	vm_image=$vm_folder/kernel
+	vm__lock
+	mkdir -p "$vm_folder"
+	[ -s "$vm_image" ] || {
+		vm__source || vm__missing linux-source-6.1
+		sh "$here/build_kernel.sh" "$vm_folder/source.deb" "$vm_folder/work" "$vm_image" \
+			>"$vm_folder/log" 2>&1 || {
+			tail -20 "$vm_folder/log" >&2
+			fail "the kernel does not build, see $vm_folder/log"
+		}
 	}
 	vm__unlock
-	vm_image=$vm_cache/sid-$vm_release/vmlinuz
-	[ -e "$vm_image" ] || fail "$vm_cache/sid-$vm_release is not complete: remove it"
+	vm_release=6.1
 }
