@@ -208,13 +208,20 @@ uintptr_t percpu__txn_start(void)
 	return percpu__txn_commit_word(&descriptors, 0);
 }
 
+/* Where a pointer lies in the 64 bits of rseq_cs: in their end, where the highest come first. */
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+#define POINTER_IN_CS (sizeof(uint64_t) - sizeof(void *))
+#else
+#define POINTER_IN_CS 0
+#endif
+
 /* From the range that begin armed to another one. */
 static bool change_to(uintptr_t descriptor)
 {
 	char *area = ARCH_THREAD_POINTER() + percpu__rt_writable.rseq_offset;
+	void *cs = area + offsetof(struct percpu__rseq, rseq_cs) + POINTER_IN_CS;
 
-	return percpu__txn_commit_word(area + offsetof(struct percpu__rseq, rseq_cs), descriptor) ==
-	       0;
+	return percpu__txn_commit_word(cs, descriptor) == 0;
 }
 
 static bool commit_one(void *p, percpu__word value, size_t size)
